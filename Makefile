@@ -1,0 +1,53 @@
+# `make demo` and `make test` work from a fresh checkout: each builds what it needs in .venv.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-slow lint bench clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.runtime  ## one of the paper's experiments, tables and page in demo/
+	$(BIN)/groupwise reproduce synthetic-mean --out demo
+
+test: lint  ## ruff, mypy and the tests
+	$(BIN)/python -m pytest -n auto
+
+test-slow: $(VENV)/.dev  ## the tests on whole streams and many seeds
+	$(BIN)/python -m pytest -n auto -m slow
+
+lint: $(VENV)/.dev  ## ruff and mypy only
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev  ## seeded benchmarks, as ratios against benchmarks/naive.py
+	$(BIN)/python benchmarks/run.py
+
+clean:  ## remove the virtual environment and everything that was generated
+	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests benchmarks experiments examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The virtual environment. Remade when pyproject.toml changes; the tools of
+# development contain what runs, so the second stamp stands for the first too.
+define new_venv
+	@command -v $(PYTHON) >/dev/null 2>&1 || \
+		{ echo "No $(PYTHON) here. Name one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "groupwise needs Python 3.11 or later, and $(PYTHON) is $$($(PYTHON) -V 2>&1)." \
+		"Name another: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+endef
+
+$(VENV)/.runtime: pyproject.toml
+	$(new_venv)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml
+	$(new_venv)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(VENV)/.runtime $@

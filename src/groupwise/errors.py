@@ -1,0 +1,33 @@
+"""What groupwise raises. Every message says what is wrong and what to do about it."""
+
+
+class GroupwiseError(Exception):
+    """Base of all errors of this library."""
+
+
+class ConfigurationError(GroupwiseError, ValueError):
+    """Parts that do not fit together, or a parameter outside its range."""
+
+
+class GroupError(GroupwiseError, ValueError):
+    """A group declaration, a group column or a membership weight is not usable."""
+
+
+class FeatureError(GroupwiseError, ValueError):
+    """A row or frame cannot be turned into numbers."""
+
+
+class LabelError(GroupwiseError, ValueError):
+    """A label is missing, of the wrong type, or outside the declared range."""
+
+
+class TicketError(GroupwiseError, ValueError):
+    """A ticket is unknown, was settled before, or is not one of this model's."""
+
+
+class SnapshotError(GroupwiseError):
+    """A snapshot cannot be written or read."""
+
+
+class DatasetError(GroupwiseError):
+    """A data set is missing, or is not the file that was expected."""

@@ -1,0 +1,46 @@
+"""Compiled functions on plain arrays: no classes, no validation.
+
+Nothing here is imported by ``import groupwise``: numba is loaded by the first model or replay, and
+what it compiles is cached on disk. No ``fastmath`` anywhere, so that a number never depends on
+which driver computed it; where a fused multiply-add is wanted it is written out.
+"""
+
+import sys
+import threading
+from types import TracebackType
+
+COMPILE_NOTICE_SECONDS = 1.0
+
+
+class compiling:
+    """Say on standard error that kernels are being compiled, if that takes over a second.
+
+    Wraps the first use of the kernels in a process; every later use is silent.
+    """
+
+    _done = False
+
+    def __enter__(self) -> None:
+        self._timer = None
+        if not compiling._done:
+            self._timer = threading.Timer(COMPILE_NOTICE_SECONDS, self._say)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        compiling._done = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    @staticmethod
+    def _say() -> None:
+        print(
+            "groupwise: compiling its kernels; this happens once, later runs use the cache.",
+            file=sys.stderr,
+            flush=True,
+        )

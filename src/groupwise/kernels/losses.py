@@ -1,0 +1,27 @@
+"""Losses of one prediction, scaled to [0, 1]: labels and advice come as (y − low) / (high − low)."""
+
+import math
+
+from numba import njit
+
+SQUARE = 0
+ABSOLUTE = 1
+LOG = 2
+ZERO_ONE = 3
+
+
+@njit(nogil=True, cache=True)
+def value(kind, scale, advice, y):  # type: ignore[no-untyped-def]
+    """The loss of ``advice`` on label ``y``, divided by ``scale`` (1 but for the log loss)."""
+    if kind == SQUARE:
+        return (advice - y) * (advice - y)
+    if kind == ABSOLUTE:
+        return abs(advice - y)
+    if kind == ZERO_ONE:
+        return 0.0 if advice == y else 1.0
+    loss = 0.0
+    if y > 0.0:
+        loss -= y * math.log(advice) if advice > 0.0 else -math.inf
+    if y < 1.0:
+        loss -= (1.0 - y) * math.log1p(-advice) if advice < 1.0 else -math.inf
+    return loss / scale

@@ -1,0 +1,129 @@
+"""Online ridge regression, for all groups and all learners of a group at once.
+
+Arrays lead with the group axis, then the learner axis: ``theta[g, k]`` belongs to learner k of
+group g. The matrix P = (λI + Σ w x xᵀ)⁻¹ is kept as ``inverse − Σ_j held_j held_jᵀ``: for wide rows
+the last updates are held back and folded in together, which touches the matrix once instead of
+once a row. ``held`` has no rows where the matrix is small.
+"""
+
+import numpy as np
+from numba import njit
+
+from groupwise.kernels.arithmetic import (
+    LANES,
+    add_outer_rows,
+    add_scaled,
+    dot,
+    subtract_outer,
+    symmetric_product,
+)
+
+
+@njit(nogil=True, cache=True)
+def precision_product(inverse, held, count, xi, xv, width, out):  # type: ignore[no-untyped-def]
+    """out = P x = inverse · x − Σ_j ⟨held_j, x⟩ held_j."""
+    symmetric_product(inverse, xi, xv, width, out)
+    for j in range(count):
+        add_scaled(out, -dot(held[j], xi, xv), held[j], width)
+
+
+@njit(nogil=True, cache=True)
+def advise_one(state, forward, group, learner, xi, xv, weight, width, scratch):  # type: ignore[no-untyped-def]
+    """θ·x, or θ·x / (1 + w xᵀPx) in the forward form."""
+    estimate = dot(state.theta[group, learner], xi, xv)
+    if forward and estimate != 0.0:
+        precision_product(
+            state.inverse[group, learner],
+            state.held[group, learner],
+            state.count[group],
+            xi,
+            xv,
+            width,
+            scratch,
+        )
+        estimate /= 1.0 + weight * dot(scratch, xi, xv)
+    return estimate
+
+
+@njit(nogil=True, cache=True)
+def step_one(state, forward, group, learner, xi, xv, weight, y, width, scratch):  # type: ignore[no-untyped-def]
+    """Advice on x, then the update with (x, y) at this weight. Returns the advice."""
+    theta = state.theta[group, learner]
+    inverse = state.inverse[group, learner]
+    held = state.held[group, learner]
+    count = state.count[group]
+    estimate = dot(theta, xi, xv)
+    precision_product(inverse, held, count, xi, xv, width, scratch)
+    spread = weight * dot(scratch, xi, xv)
+    growth = 1.0 + spread
+    error = y - estimate
+    add_scaled(theta, weight * error / growth, scratch, width)
+    state.minimum[group, learner] += weight * error * error / growth
+    state.log_determinant[group, learner] += np.log1p(spread)
+    root = np.sqrt(weight / growth)
+    if held.shape[0] == 0:
+        for i in range(width):
+            scratch[i] *= root
+        subtract_outer(inverse, scratch, width)
+    else:
+        newest = held[count]
+        for i in range(width):
+            newest[i] = root * scratch[i]
+        if count + 1 == held.shape[0]:
+            add_outer_rows(inverse, held, count + 1, -1.0, width)
+    return estimate / growth if forward else estimate
+
+
+@njit(nogil=True, cache=True)
+def hold(state, group):  # type: ignore[no-untyped-def]
+    """Count one more held-back row of the group (all its learners hold the same rows)."""
+    size = state.held.shape[2]
+    if size > 0:
+        state.count[group] = (state.count[group] + 1) % size
+
+
+@njit(nogil=True, cache=True)
+def advise(state, forward, groups, weights, xi, xv, width, advice):  # type: ignore[no-untyped-def]
+    """advice[a, k]: what learner k of the a-th awake group says about x."""
+    scratch = np.empty(width)
+    for a in range(groups.size):
+        for k in range(forward.size):
+            advice[a, k] = advise_one(
+                state, forward[k], groups[a], k, xi, xv, weights[a], width, scratch
+            )
+
+
+@njit(nogil=True, cache=True)
+def step(state, forward, groups, weights, xi, xv, y, width, advice):  # type: ignore[no-untyped-def]
+    """One round for all awake groups: their advice, then their updates."""
+    scratch = np.empty(width)
+    for a in range(groups.size):
+        for k in range(forward.size):
+            advice[a, k] = step_one(
+                state, forward[k], groups[a], k, xi, xv, weights[a], y, width, scratch
+            )
+        hold(state, groups[a])
+
+
+@njit(nogil=True, cache=True)
+def step_subsequences(  # type: ignore[no-untyped-def]
+    state, forward, share, starts, entries, rows, weights, indptr, indices, values, labels, width,
+    advice,
+):
+    """All rounds of every group in ``share``, each in its order.
+
+    ``entries[starts[g]:starts[g + 1]]`` are group g's places in the row-major list of (row, awake
+    group) pairs; ``rows[e]`` and ``weights[e]`` are the row and weight at place e. Fills
+    ``advice[e]``.
+    """
+    scratch = np.empty(width)
+    for group in share:
+        for entry in entries[starts[group] : starts[group + 1]]:
+            row = rows[entry]
+            xi = indices[indptr[row] : indptr[row + 1]]
+            xv = values[indptr[row] : indptr[row + 1]]
+            for k in range(forward.size):
+                advice[entry, k] = step_one(
+                    state, forward[k], group, k, xi, xv, weights[entry], labels[row], width, scratch
+                )
+            hold(state, group)

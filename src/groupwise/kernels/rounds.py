@@ -1,0 +1,190 @@
+"""One round of the reduction after the learners spoke: weights, play, and what the label does.
+
+``aggregator`` is the state of the sleeping-experts algorithm: R = ``regret`` and C = ``absolute``
+per expert (group, learner), the prior ``mass``, and the ``largest`` |r| ever seen.
+Everything is in scaled losses.
+"""
+
+import math
+
+from numba import njit
+
+from groupwise.kernels.adanormalhedge import log_weight
+from groupwise.kernels.losses import value
+from groupwise.kernels.philox import AGGREGATOR, uniform
+from groupwise.kernels.specialists import substitution
+
+GIVEN = -1
+ADA_NORMAL_HEDGE = 0
+SPECIALISTS = 1
+
+MEAN = 0
+SAMPLE = 1
+SUBSTITUTION = 2
+
+
+@njit(nogil=True, cache=True)
+def weigh(kind, eta, aggregator, groups, weights, probabilities):  # type: ignore[no-untyped-def]
+    """p_i ∝ q_i I_i w(R_i, C_i) over the awake experts; p_i ∝ q_i I_i where all of these are 0.
+
+    With ``GIVEN`` (an aggregator written in Python) ``probabilities`` comes holding the ln w.
+    """
+    learners = probabilities.shape[1]
+    top = -math.inf
+    for a in range(groups.size):
+        g = groups[a]
+        for k in range(learners):
+            if kind == ADA_NORMAL_HEDGE:
+                exponent = log_weight(aggregator.regret[g, k], aggregator.absolute[g, k])
+            elif kind == SPECIALISTS:
+                exponent = eta * aggregator.regret[g, k]
+            else:
+                exponent = probabilities[a, k]
+            probabilities[a, k] = exponent
+            top = max(top, exponent)
+    total = 0.0
+    for a in range(groups.size):
+        g = groups[a]
+        for k in range(learners):
+            factor = 1.0 if top == -math.inf else math.exp(probabilities[a, k] - top)
+            probabilities[a, k] = aggregator.mass[g, k] * weights[a] * factor
+            total += probabilities[a, k]
+    for a in range(groups.size):
+        for k in range(learners):
+            probabilities[a, k] /= total
+
+
+@njit(nogil=True, cache=True)
+def clip(advice, low, high):  # type: ignore[no-untyped-def]
+    """Advice brought into the range of the labels, in place."""
+    for a in range(advice.shape[0]):
+        for k in range(advice.shape[1]):
+            advice[a, k] = min(high, max(low, advice[a, k]))
+
+
+@njit(nogil=True, cache=True)
+def draw(seed, number, probabilities):  # type: ignore[no-untyped-def]
+    """The flat place of the expert that this ticket's draw names."""
+    level = uniform(seed, number, AGGREGATOR, 0)
+    flat = probabilities.reshape(-1)
+    cumulative = 0.0
+    last = 0
+    for i in range(flat.size):
+        if flat[i] > 0.0:
+            last = i
+            cumulative += flat[i]
+            if level < cumulative:
+                break
+    return last
+
+
+@njit(nogil=True, cache=True)
+def play(kind, eta, seed, number, probabilities, advice):  # type: ignore[no-untyped-def]
+    """The prediction: the mean of the advice, the advice of one expert, or the substitution."""
+    if kind == SUBSTITUTION:
+        return substitution(eta, probabilities, advice)
+    if kind == SAMPLE:
+        return advice.reshape(-1)[draw(seed, number, probabilities)]
+    total = 0.0
+    for a in range(advice.shape[0]):
+        for k in range(advice.shape[1]):
+            total += probabilities[a, k] * advice[a, k]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def expectation(probabilities, losses):  # type: ignore[no-untyped-def]
+    """Σ p_i ℓ_i."""
+    total = 0.0
+    for a in range(losses.shape[0]):
+        for k in range(losses.shape[1]):
+            total += probabilities[a, k] * losses[a, k]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def predict(settings, aggregator, groups, weights, number, advice, probabilities):  # type: ignore[no-untyped-def]
+    """Clip the advice, weigh the experts, play. Changes no state."""
+    clip(advice, settings.low, settings.high)
+    weigh(settings.aggregator, settings.eta, aggregator, groups, weights, probabilities)
+    return play(settings.play, settings.eta, settings.seed, number, probabilities, advice)
+
+
+@njit(nogil=True, cache=True)
+def score(settings, prediction, y, advice, probabilities, losses):  # type: ignore[no-untyped-def]
+    """losses of the advice on y, and ℓ̂, what the aggregator is charged: ``(charged, realised)``."""
+    for a in range(advice.shape[0]):
+        for k in range(advice.shape[1]):
+            losses[a, k] = value(settings.loss, settings.scale, advice[a, k], y)
+    realised = value(settings.loss, settings.scale, prediction, y)
+    if settings.play == SAMPLE:
+        return expectation(probabilities, losses), realised
+    return realised, realised
+
+
+@njit(nogil=True, cache=True)
+def absorb(aggregator, groups, weights, losses, charged):  # type: ignore[no-untyped-def]
+    """r_i = I_i(ℓ̂ − ℓ_i); R_i += r_i; C_i += |r_i|."""
+    for a in range(groups.size):
+        g = groups[a]
+        for k in range(losses.shape[1]):
+            regret = weights[a] * (charged - losses[a, k])
+            aggregator.regret[g, k] += regret
+            aggregator.absolute[g, k] += abs(regret)
+            aggregator.largest[0] = max(aggregator.largest[0], abs(regret))
+
+
+@njit(nogil=True, cache=True)
+def settle(  # type: ignore[no-untyped-def]
+    settings, aggregator, groups, weights, number, advice, y, probabilities, losses
+):
+    """Weights and play as of now, their losses on y, and the aggregator's update.
+
+    Returns ``(prediction, charged, realised)``.
+    """
+    prediction = predict(settings, aggregator, groups, weights, number, advice, probabilities)
+    charged, realised = score(settings, prediction, y, advice, probabilities, losses)
+    absorb(aggregator, groups, weights, losses, charged)
+    return prediction, charged, realised
+
+
+@njit(nogil=True, cache=True)
+def settle_stream(  # type: ignore[no-untyped-def]
+    settings,
+    aggregator,
+    indptr,
+    groups,
+    weights,
+    advice,
+    labels,
+    first_number,
+    nobody,
+    prediction,
+    expected,
+    realised,
+    probabilities,
+    losses,
+):
+    """``settle`` for every row of a stream whose labels come at once.
+
+    Row t has the awake groups ``groups[indptr[t]:indptr[t + 1]]``; advice, probabilities and losses
+    are aligned with that list. ``nobody`` is played where no group is awake.
+    """
+    for t in range(labels.size):
+        first, last = indptr[t], indptr[t + 1]
+        if first == last:
+            prediction[t] = nobody
+            expected[t] = value(settings.loss, settings.scale, nobody, labels[t])
+            realised[t] = expected[t]
+            continue
+        awake = groups[first:last]
+        weight = weights[first:last]
+        said = advice[first:last]
+        chances = probabilities[first:last]
+        prediction[t] = predict(
+            settings, aggregator, awake, weight, first_number + t, said, chances
+        )
+        expected[t], realised[t] = score(
+            settings, prediction[t], labels[t], said, chances, losses[first:last]
+        )
+        absorb(aggregator, awake, weight, losses[first:last], expected[t])

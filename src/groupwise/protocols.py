@@ -1,0 +1,99 @@
+"""The contracts that the parts of a round keep to. Read this first.
+
+A round flows stream → groups → learners → aggregator → ticket → label → ledger. Two of these parts
+can be your own: a :class:`Learner` (one copy per group) and an :class:`Aggregator`.
+``groupwise.checks`` tests whether a part keeps its contract.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groupwise.losses import Loss
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+class Row(NamedTuple):
+    """One individual as numbers: the non-zero features, by position in ``names``."""
+
+    indices: Index
+    values: Vector
+    names: Sequence[str]
+
+    def dense(self) -> Vector:
+        """All features seen so far, zeros included."""
+        x = np.zeros(len(self.names))
+        x[self.indices] = self.values
+        return x
+
+    def mapping(self) -> dict[str, float]:
+        """The non-zero features by name."""
+        return {
+            self.names[i]: v
+            for i, v in zip(self.indices.tolist(), self.values.tolist(), strict=True)
+        }
+
+
+class Awake(NamedTuple):
+    """The groups that a row is in: their numbers, and I_g(t) in (0, 1] for each."""
+
+    groups: Index
+    weights: Vector
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A no-regret learner for one group. The object given is a prototype, copied per group.
+
+    Labels and advice are scaled to [0, 1]. A learner may also set these attributes:
+
+    - ``takes_weights = False``: fractional groups are refused.
+    - ``atomic = True``: ``update`` changes nothing when it raises, so no copy is kept to go back to.
+    - ``randomised = True``: its certificates hold in expectation. It then has ``draw(key)``, called
+      before each ``advise`` with integers that name the randomness: (seed, ticket, expert, attempt).
+    """
+
+    def advise(self, row: Row, weight: float) -> float:
+        """A prediction for the row, which weighs ``weight`` in this group. Changes nothing."""
+        ...
+
+    def update(self, row: Row, label: float, weight: float) -> None:
+        """Learn from the row's label."""
+        ...
+
+
+@runtime_checkable
+class Aggregator(Protocol):
+    """A sleeping-experts algorithm, given by its potential.
+
+    Expert i has cumulative regret R_i = Σ I_i(ℓ̂ − ℓ_i) and C_i = Σ |I_i(ℓ̂ − ℓ_i)|, in scaled
+    losses; its weight in a round is p_i ∝ q_i I_i exp(log_weights(R_i, C_i)),
+    q the prior.
+    """
+
+    def log_weights(self, regret: Vector, absolute: Vector, loss: Loss) -> Vector:
+        """The logarithm of each expert's weight before prior and membership."""
+        ...
+
+    def bound(self, regret: Vector, absolute: Vector, prior: Vector, loss: Loss) -> Vector:
+        """What each R_i can be at most, now; all experts seen so far are given."""
+        ...
+
+    def plays(self, loss: Loss) -> tuple[str, ...]:
+        """The plays ("mean", "sample", "substitution") sound for this loss, the preferred first.
+
+        Raises ConfigurationError, naming the alternative, where the loss has no guarantee.
+        """
+        ...
+
+
+class Oracle(Protocol):
+    """An offline optimiser that learners call: the best action for accumulated costs."""
+
+    def minimise(self, costs: Vector) -> Vector:
+        """argmin over the actions a of ⟨a, costs⟩."""
+        ...

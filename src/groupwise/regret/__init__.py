@@ -1,0 +1,1 @@
+"""Regret: the ledger of losses, the best model in hindsight, and the certificates."""

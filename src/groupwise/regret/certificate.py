@@ -1,0 +1,81 @@
+"""The bounds as code: what the regret on every group can be at most, and why.
+
+    certificate of g = learner term + aggregator term + delay term
+
+- *learner*: the regret that the group's learner realised on the group's rounds; with several
+  learners on a group, the one for which learner + aggregator is least;
+- *aggregator*: its bound on the regret to that learner (``Aggregator.bound``);
+- *delay*: the loss that playing before earlier labels had arrived has cost, measured.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from groupwise.learners.ridge import RidgeBank
+from groupwise.protocols import Vector
+from groupwise.reduction import Reduction
+from groupwise.regret.ledger import Ledger
+
+ROUNDING = 1e-12
+
+PROVED = "proved"
+IN_EXPECTATION = "in expectation"
+ESTIMATED = "estimated"
+VOID = "void"
+VACUOUS = "vacuous"
+
+
+class Certificate(NamedTuple):
+    """The certificate of one group and its terms, in the label's units."""
+
+    total: float
+    learner: float
+    aggregator: float
+    delay: float
+    a_priori: float | None
+    """The learner term's a-priori bound, M − best + ln det(A/λ); forward ridge only."""
+    status: str
+
+
+def aggregator_bounds(reduction: Reduction, groups: int) -> Vector:
+    """The aggregator's bound per expert of the first ``groups`` groups, scaled."""
+    state = reduction.state
+    mass = state.mass[:groups]
+    return reduction.aggregator.bound(
+        state.regret[:groups], state.absolute[:groups], mass / mass.sum(), reduction.loss
+    )
+
+
+def certify(
+    reduction: Reduction, ledger: Ledger, group: int, best: float, bounds: Vector
+) -> Certificate:
+    """The certificate of a group whose best loss in hindsight (scaled) is ``best``."""
+    unit = reduction.loss.unit
+    learner_terms = ledger.state.expert_loss[group] - best
+    least = int(np.argmin(learner_terms + bounds[group]))
+    learner = unit * float(learner_terms[least])
+    aggregator = unit * float(bounds[group, least])
+    delay = unit * float(ledger.state.delay[group])
+    total = learner + aggregator + delay
+    if float(reduction.state.largest[0]) > 1.0 + ROUNDING:
+        status = VOID
+    elif total > unit * float(ledger.state.rounds[group]):
+        status = VACUOUS
+    elif any(getattr(learner, "randomised", False) for learner in reduction.learners):
+        status = IN_EXPECTATION
+    else:
+        status = PROVED
+    a_priori = _a_priori(reduction, group, best)
+    return Certificate(
+        total, learner, aggregator, delay, None if a_priori is None else unit * a_priori, status
+    )
+
+
+def _a_priori(reduction: Reduction, group: int, best: float) -> float | None:
+    for bank, _ in reduction.banks:
+        if isinstance(bank, RidgeBank) and bank.forward.any():
+            state = bank.state
+            bounds = state.minimum[group] - best + state.log_determinant[group]
+            return float(bounds[bank.forward].min())
+    return None

@@ -1,0 +1,156 @@
+"""The regret table: one row per group, for terminals, notebooks and frames."""
+
+import html
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from groupwise.errors import ConfigurationError
+from groupwise.regret.certificate import aggregator_bounds, certify
+from groupwise.regret.ledger import Ledger
+from groupwise.reduction import Reduction
+
+ALWAYS_ON = "always_on"
+
+SHOWN = (
+    "group",
+    "rounds",
+    "loss",
+    "best_loss",
+    "regret",
+    "certificate",
+    "learner",
+    "aggregator",
+    "delay",
+    "status",
+)
+
+
+@dataclass(frozen=True)
+class RegretTable:
+    """Regret and certificate of every group over the settled rounds.
+
+    ``rows`` is a list of dictionaries with the keys group, rounds, loss, realised_loss, best_loss,
+    regret, baseline_regret, certificate, learner, aggregator, delay, a_priori and status; figures
+    are in the label's units. ``loss`` and ``regret`` are expectations over the aggregator's draw
+    where it samples; ``realised_loss`` is what the drawn predictions lost. ``baseline_regret`` is
+    that of the always-on group's own learner, the single model; None where there is no such group.
+    ``comparator`` says what ``best_loss`` is the loss of.
+    """
+
+    rows: list[dict[str, Any]]
+    comparator: str = "the best linear model in hindsight"
+    settled: int = field(default=0)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __getitem__(self, group: str) -> dict[str, Any]:
+        for row in self.rows:
+            if row["group"] == group:
+                return row
+        raise KeyError(group)
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A frame of pandas, polars or pyarrow: the one named, or the first that is installed."""
+        import importlib
+
+        import narwhals as nw
+
+        for name in [backend] if backend else ["pandas", "polars", "pyarrow"]:
+            try:
+                importlib.import_module(name)
+            except ImportError:
+                continue
+            keys = list(self.rows[0]) if self.rows else ["group"]
+            columns = {key: [row[key] for row in self.rows] for key in keys}
+            return nw.from_dict(columns, backend=name).to_native()
+        raise ConfigurationError("to_frame needs pandas, polars or pyarrow: pip install one.")
+
+    def __str__(self) -> str:
+        cells = [list(SHOWN)] + [[_text(row[key]) for key in SHOWN] for row in self.rows]
+        widths = [max(len(line[i]) for line in cells) for i in range(len(SHOWN))]
+        left = {0, len(SHOWN) - 1}
+        lines = [
+            "  ".join(
+                cell.ljust(width) if i in left else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in cells
+        ]
+        lines.insert(1, "  ".join("─" * width for width in widths))
+        lines.append(f"{self.settled} settled rounds; regret is against {self.comparator}.")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(key)}</th>" for key in SHOWN)
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td>{html.escape(_text(row[key]))}</td>" for key in SHOWN)
+            + "</tr>"
+            for row in self.rows
+        )
+        caption = f"{self.settled} settled rounds; regret is against {html.escape(self.comparator)}."
+        return (
+            f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>"
+        )
+
+
+def _text(value: Any) -> str:
+    """A cell: figures to four significant digits, control characters made visible."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        if value == 0.0 or not math.isfinite(value):
+            return f"{value:g}"
+        if value == int(value) and abs(value) < 1e15:
+            return f"{int(value)}"
+        return f"{value:.2f}" if abs(value) >= 100 else f"{value:.4g}"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
+
+
+def regret_table(
+    reduction: Reduction, ledger: Ledger, names: list[str], features: int, settled: int
+) -> RegretTable:
+    """The table for groups 0 … len(names) − 1; the always-on group comes last."""
+    unit = reduction.loss.unit
+    state = ledger.state
+    order = sorted(range(len(names)), key=lambda g: names[g] == ALWAYS_ON)
+    bounds = aggregator_bounds(reduction, len(names)) if names else None
+    rows = []
+    for g in order:
+        assert bounds is not None
+        if reduction.loss.linear_hindsight:
+            best = ledger.best_loss(g, features)
+        else:
+            best = float(state.expert_loss[g].min())
+        certificate = certify(reduction, ledger, g, best, bounds)
+        loss = float(state.loss[g])
+        baseline = float(state.baseline_loss[g])
+        rows.append(
+            {
+                "group": names[g],
+                "rounds": float(state.rounds[g]),
+                "loss": unit * loss,
+                "realised_loss": unit * float(state.realised_loss[g]),
+                "best_loss": unit * best,
+                "regret": unit * (loss - best),
+                "baseline_regret": None if math.isnan(baseline) else unit * (baseline - best),
+                "certificate": certificate.total,
+                "learner": certificate.learner,
+                "aggregator": certificate.aggregator,
+                "delay": certificate.delay,
+                "a_priori": certificate.a_priori,
+                "status": certificate.status,
+            }
+        )
+    linear = reduction.loss.linear_hindsight
+    comparator = "the best linear model in hindsight" if linear else "the group's own best learner"
+    return RegretTable(rows, comparator, settled)

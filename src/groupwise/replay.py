@@ -1,0 +1,357 @@
+"""A whole stream at compiled speed, from arrays: the same numbers as the loop."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from groupwise.aggregators import AdaNormalHedge
+from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
+from groupwise.learners.ridge import Ridge
+from groupwise.losses import Loss, Square
+from groupwise.progress import progress_bar
+from groupwise.protocols import Aggregator, Index, Learner, Vector
+from groupwise.reduction import Reduction
+from groupwise.regret.ledger import Ledger
+from groupwise.regret.table import ALWAYS_ON, RegretTable, regret_table
+from groupwise.stream import Chunk, Outcome, Stream
+
+CHUNK = 16_384
+KEEP = ("advice", "weights")
+
+
+class Curve(NamedTuple):
+    """One group over time: after ``time`` rows, ``rounds`` of them in the group."""
+
+    time: Index
+    rounds: Vector
+    regret: Vector
+    baseline_regret: Vector
+    certificate: Vector
+
+
+class Inputs(NamedTuple):
+    """The validated arrays of a replay."""
+
+    features: Any
+    labels: Vector
+    member_indptr: Index
+    groups: Index
+    weights: Vector
+    feature_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What :func:`replay` returns. Predictions and losses are in the label's units, one per row.
+
+    ``loss`` is that of the prediction; ``expected_loss`` its expectation over the aggregator's
+    draw, the same where nothing is drawn. ``advice`` and ``weights`` have a row for every non-zero
+    of the membership, row by row (CSR order), and a column per learner where there are several;
+    None where not kept. ``path`` says which way was taken: "compiled" or "python".
+    """
+
+    prediction: Vector
+    loss: Vector
+    expected_loss: Vector
+    advice: Vector | None
+    weights: Vector | None
+    names: tuple[str, ...]
+    path: str
+    _inputs: Inputs
+    _engine: Callable[[], "tuple[Reduction, Ledger, int]"]
+    _reduction: Reduction
+    _ledger: Ledger
+
+    def regret(self) -> RegretTable:
+        """The regret table over the whole stream."""
+        return _table(self._reduction, self._ledger, self)
+
+    def curves(self, points: int = 100) -> dict[str, Curve]:
+        """Regret and certificate over time, per group, at ``points`` evenly spaced moments.
+
+        The stream is replayed once more, stopping at each of them.
+        """
+        if isinstance(points, bool) or not isinstance(points, int) or points < 1:
+            raise ConfigurationError(f"points must be a positive whole number, not {points!r}.")
+        total = self._inputs.labels.size
+        times = np.unique(np.linspace(0, total, min(points, total) + 1).astype(np.int64)[1:])
+        reduction, ledger, baseline = self._engine()
+        tables = []
+        stream = Stream(reduction, ledger, baseline, 0, None)
+        start = 0
+        for stop in times.tolist():
+            stream.run(_chunks(self._inputs, start, stop), _ignore)
+            tables.append(_table(reduction, ledger, self))
+            start = stop
+        return {
+            name: Curve(
+                times,
+                *(
+                    np.array([np.nan if t[name][key] is None else t[name][key] for t in tables])
+                    for key in ("rounds", "regret", "baseline_regret", "certificate")
+                ),
+            )
+            for name in self.names
+        }
+
+
+def replay(
+    X: ArrayLike,
+    y: ArrayLike,
+    membership: ArrayLike,
+    *,
+    learner: Ridge | Learner | Sequence[Ridge | Learner] | None = None,
+    aggregator: Aggregator | None = None,
+    loss: Loss | None = None,
+    play: str | None = None,
+    clip: bool = True,
+    prior: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    keep: Sequence[str] = KEEP,
+    progress: bool = False,
+) -> Replay:
+    """Run Algorithm 1 over a whole stream of arrays, taken as they are.
+
+    Parameters
+    ----------
+    X : T × d features, dense or scipy sparse. Nothing is appended or scaled.
+    y : T labels within the loss's range.
+    membership : T × N, dense or scipy sparse, each entry in [0, 1]; an always-on column is yours to
+        give. The baseline is the column named "always_on", or else the first that is always 1.
+    learner, aggregator, loss, play, clip, seed : as in :class:`groupwise.Groupwise`.
+    prior : a positive mass per group; uniform by default.
+    names : the groups' names; "0", "1", … by default.
+    jobs : threads; one per core by default. The numbers do not depend on it.
+    keep : which of "advice" and "weights" to keep.
+    progress : show a progress bar.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.random((100, 3)), rng.random(100)
+    >>> groups = np.column_stack([rng.random(100) < 0.5, np.ones(100)])
+    >>> result = replay(X, y, groups, names=["half", "always_on"])
+    >>> result.regret()["half"]["status"] in ("proved", "vacuous")
+    True
+    """
+    loss = Square() if loss is None else loss
+    inputs, names = _validate(X, y, membership, names, loss)
+    masses = _masses(prior, len(names))
+    unknown = [item for item in keep if item not in KEEP]
+    if unknown:
+        raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
+    learners = as_learners(learner)
+    seed = checked_seed(seed)
+
+    def engine() -> tuple[Reduction, Ledger, int]:
+        reduction = Reduction(
+            learners, aggregator or AdaNormalHedge(), loss, play, clip, seed
+        )
+        ledger = Ledger(len(learners), loss.linear_hindsight)
+        width = len(inputs.feature_names)
+        reduction.reserve(len(names), width, masses)
+        ledger.reserve(len(names), width)
+        return reduction, ledger, _baseline(names, inputs)
+
+    reduction, ledger, baseline = engine()
+    total = inputs.labels.size
+    shape = (inputs.groups.size, len(learners))
+    prediction, realised, expected = (np.empty(total) for _ in range(3))
+    kept = {item: np.empty(shape) for item in KEEP if item in keep}
+    stream = Stream(reduction, ledger, baseline, 0, jobs)
+    position = 0
+
+    with progress_bar(total, "replay", progress) as advance:
+
+        def done(outcome: Outcome) -> None:
+            nonlocal position
+            stop = position + outcome.prediction.size
+            prediction[position:stop] = outcome.prediction
+            expected[position:stop] = outcome.expected
+            realised[position:stop] = outcome.realised
+            entries = slice(inputs.member_indptr[position], inputs.member_indptr[stop])
+            for item, values in (("advice", outcome.advice), ("weights", outcome.probabilities)):
+                if item in kept:
+                    kept[item][entries] = values
+            advance(stop - position)
+            position = stop
+
+        stream.run(_chunks(inputs, 0, total), done)
+
+    def flat(values: Vector) -> Vector:
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    return Replay(
+        prediction=loss.decode_many(prediction),
+        loss=loss.unit * realised,
+        expected_loss=loss.unit * expected,
+        advice=flat(loss.decode_many(kept["advice"])) if "advice" in kept else None,
+        weights=flat(kept["weights"]) if "weights" in kept else None,
+        names=names,
+        path="compiled" if reduction.compiled else "python",
+        _inputs=inputs,
+        _engine=engine,
+        _reduction=reduction,
+        _ledger=ledger,
+    )
+
+
+def as_learners(
+    learner: Ridge | Learner | Sequence[Ridge | Learner] | None,
+) -> tuple[Ridge | Learner, ...]:
+    """The learners of a group as a tuple, checked."""
+    if learner is None:
+        return (Ridge(),)
+    learners = tuple(learner) if isinstance(learner, (list, tuple)) else (learner,)
+    if not learners:
+        raise ConfigurationError("learner=[] has no learner in it; give at least one.")
+    for item in learners:
+        if not isinstance(item, (Ridge, Learner)):
+            raise ConfigurationError(
+                f"{item!r} is not a learner: it needs the methods advise and update "
+                "(see groupwise.protocols.Learner). Wrap models of river or scikit-learn "
+                "in learners.Foreign(...)."
+            )
+    return learners
+
+
+def checked_seed(seed: int) -> int:
+    """The seed, if it is a whole number that fits in 63 bits."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
+        raise ConfigurationError(f"seed must be a whole number from 0 to 2**63 − 1, not {seed!r}.")
+    return int(seed)
+
+
+def _validate(
+    X: ArrayLike, y: ArrayLike, membership: ArrayLike, names: Sequence[str] | None, loss: Loss
+) -> tuple[Inputs, tuple[str, ...]]:
+    features = _matrix(X, "X", FeatureError)
+    members = _matrix(membership, "membership", GroupError)
+    labels = _array(y, "y", LabelError)
+    if labels.ndim != 1:
+        raise LabelError(f"y must have one dimension, not {labels.ndim}.")
+    if not features.shape[0] == members.shape[0] == labels.size:
+        raise FeatureError(
+            "X, y and membership must have the same number of rows, not "
+            f"{features.shape[0]}, {labels.size} and {members.shape[0]}."
+        )
+    if labels.size == 0:
+        raise FeatureError("The stream is empty: X, y and membership have no rows.")
+    for start in range(0, labels.size, CHUNK):
+        _check_cells(features, start, np.isfinite, "X", "is not finite", FeatureError)
+        _check_cells(members, start, _in_unit, "membership", "is not in [0, 1]", GroupError)
+    scaled = np.ascontiguousarray(loss.encode_many(labels))
+    indptr, groups, weights = _sparse(members)
+    count = members.shape[1]
+    names = tuple(str(i) for i in range(count)) if names is None else tuple(names)
+    if len(names) != count or len(set(names)) != count:
+        raise GroupError(
+            f"names must be {count} different texts, one per column of membership; "
+            f"there are {len(names)}, {len(set(names))} of them different."
+        )
+    feature_names = tuple(f"x{i}" for i in range(features.shape[1]))
+    return Inputs(features, scaled, indptr, groups, weights, feature_names), names
+
+
+def _array(values: ArrayLike, name: str, error: type[Exception]) -> Vector:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise TypeError
+    except (TypeError, ValueError):
+        raise error(f"{name} must be numbers; convert it before the replay.") from None
+    return np.asarray(array, dtype=np.float64) if array.dtype.kind == "f" else array
+
+
+def _matrix(values: ArrayLike, name: str, error: type[Exception]) -> Any:
+    """A dense array or a scipy CSR matrix without explicit zeros, indices in order."""
+    if hasattr(values, "tocsr"):
+        matrix = values.tocsr().astype(np.float64)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        return matrix
+    array = _array(values, name, error)
+    if array.ndim != 2:
+        raise error(f"{name} must have two dimensions (rows × columns), not {array.ndim}.")
+    return array
+
+
+def _in_unit(block: Vector) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    return (block >= 0.0) & (block <= 1.0)
+
+
+def _check_cells(
+    matrix: Any,
+    start: int,
+    good: Callable[[Vector], Any],
+    name: str,
+    what: str,
+    error: type[Exception],
+) -> None:
+    block = matrix[start : start + CHUNK]
+    fine = good(block if isinstance(block, np.ndarray) else block.data)
+    if fine.all():
+        return
+    bad = int(np.flatnonzero(~fine.ravel())[0])
+    if isinstance(block, np.ndarray):
+        row, column = divmod(bad, block.shape[1])
+    else:
+        row, column = int(np.searchsorted(block.indptr, bad, "right")) - 1, block.indices[bad]
+    value = block[row, column]
+    raise error(f"row {start + row}: {name}[{start + row}, {column}] = {value:g} {what}.")
+
+
+def _sparse(matrix: Any) -> tuple[Index, Index, Vector]:
+    if isinstance(matrix, np.ndarray):
+        from groupwise.kernels.schedule import compress
+
+        indptr, indices, values = compress(np.ascontiguousarray(matrix))
+        return indptr, indices, values
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
+
+
+def _masses(prior: ArrayLike | None, count: int) -> list[float]:
+    masses = np.ones(count) if prior is None else _array(prior, "prior", ConfigurationError)
+    if masses.shape != (count,) or not (np.isfinite(masses).all() and (masses > 0).all()):
+        raise ConfigurationError(f"prior must be {count} positive numbers, one per group.")
+    return [float(mass) for mass in masses]
+
+
+def _baseline(names: tuple[str, ...], inputs: Inputs) -> int:
+    if ALWAYS_ON in names:
+        return names.index(ALWAYS_ON)
+    full = np.bincount(inputs.groups, weights=inputs.weights, minlength=len(names))
+    always = np.flatnonzero(full == inputs.labels.size)
+    return int(always[0]) if always.size else -1
+
+
+def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
+    for start in range(first, last, CHUNK):
+        stop = min(start + CHUNK, last)
+        indptr, indices, values = _sparse(inputs.features[start:stop])
+        entries = slice(inputs.member_indptr[start], inputs.member_indptr[stop])
+        yield Chunk(
+            indptr,
+            indices,
+            values,
+            inputs.member_indptr[start : stop + 1] - inputs.member_indptr[start],
+            inputs.groups[entries],
+            inputs.weights[entries],
+            inputs.labels[start:stop],
+            inputs.feature_names,
+        )
+
+
+def _table(reduction: Reduction, ledger: Ledger, result: Replay) -> RegretTable:
+    settled = result._inputs.labels.size
+    return regret_table(
+        reduction, ledger, list(result.names), len(result._inputs.feature_names), settled
+    )
+
+
+def _ignore(outcome: Outcome) -> None:
+    del outcome

@@ -1,0 +1,176 @@
+"""Running Algorithm 1 over a stretch of a stream whose labels come at once.
+
+The learners do not depend on what is played, so each group's learner can run through its own rounds
+alone, groups in parallel; then the aggregator goes through the rows in order; then the ledger,
+again by group. Every number comes out of the same steps, in the same order, as in the per-round
+loop, so the two agree bit for bit.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from groupwise.errors import ConfigurationError
+from groupwise.learners.ridge import RidgeBank
+from groupwise.protocols import Awake, Index, Row, Vector
+from groupwise.reduction import Reduction
+from groupwise.regret.ledger import Ledger, baseline_of
+
+NOBODY = 0.5
+"""The scaled play where no group is awake: the middle of the range."""
+
+
+class Chunk(NamedTuple):
+    """Some consecutive rows: sparse features, awake groups, scaled labels."""
+
+    indptr: Index
+    indices: Index
+    values: Vector
+    member_indptr: Index
+    groups: Index
+    weights: Vector
+    labels: Vector
+    features: Sequence[str]
+
+
+class Outcome(NamedTuple):
+    """What happened on a chunk; scaled. Advice and probabilities align with the chunk's groups."""
+
+    prediction: Vector
+    expected: Vector
+    realised: Vector
+    advice: Vector
+    probabilities: Vector
+
+    @classmethod
+    def empty(cls, rows: int, entries: int, learners: int) -> "Outcome":
+        """Room for a chunk of this size."""
+        shape = (entries, learners)
+        return cls(*(np.empty(rows) for _ in range(3)), np.empty(shape), np.empty(shape))
+
+
+class Subsequences:
+    """A chunk by group: where each group's rounds are, and which thread takes which groups."""
+
+    def __init__(self, chunk: Chunk, jobs: int) -> None:
+        from groupwise.kernels.schedule import by_group, share_out
+
+        count = int(chunk.groups.max()) + 1 if chunk.groups.size else 0
+        self.starts, self.entries = by_group(chunk.groups, count)
+        self.rows = np.repeat(np.arange(chunk.labels.size), np.diff(chunk.member_indptr))
+        sizes = np.diff(self.starts)
+        job = share_out(sizes, np.argsort(-sizes, kind="stable"), jobs)
+        present = np.flatnonzero(sizes)
+        shares = [present[job[present] == j] for j in range(jobs)]
+        self.shares = [share for share in shares if share.size]
+
+
+class Stream:
+    """Drives a reduction and its ledger over chunks.
+
+    The chunks are pipelined: while the aggregator goes through one, the learners are already at the
+    next. ``number`` is the ticket number of the first row, ``baseline`` the group whose first
+    learner is the single model to compare with (-1: none).
+    """
+
+    def __init__(
+        self, reduction: Reduction, ledger: Ledger, baseline: int, number: int, jobs: int | None
+    ) -> None:
+        self.reduction = reduction
+        self.ledger = ledger
+        self.baseline = baseline
+        self.number = number
+        self.jobs = job_count(jobs)
+
+    def run(self, chunks: Iterable[Chunk], done: Callable[[Outcome], None]) -> None:
+        """Run all chunks; ``done`` is called with each one's outcome, in order."""
+        if not self.reduction.compiled:
+            for chunk in chunks:
+                done(self._round_by_round(chunk))
+            return
+        with ThreadPoolExecutor(self.jobs) as pool:
+            previous: tuple[Chunk, Subsequences, Outcome] | None = None
+            for chunk in chunks:
+                parts = Subsequences(chunk, self.jobs)
+                outcome = Outcome.empty(
+                    chunk.labels.size, chunk.groups.size, len(self.reduction.learners)
+                )
+                learning = self._learners(pool, chunk, parts, outcome)
+                if previous is not None:
+                    self._aggregator(pool, *previous)
+                    done(previous[2])
+                _finish(learning)
+                previous = chunk, parts, outcome
+            if previous is not None:
+                self._aggregator(pool, *previous)
+                done(previous[2])
+
+    def _learners(
+        self, pool: ThreadPoolExecutor, chunk: Chunk, parts: Subsequences, outcome: Outcome
+    ) -> "list[Future[None]]":
+        """Start every group's learner on its own rounds of the chunk."""
+        ((bank, _),) = self.reduction.banks
+        assert isinstance(bank, RidgeBank)
+        bank.hold_back(len(chunk.features))
+        return [
+            pool.submit(bank.step_subsequences, chunk, parts, share, outcome.advice)
+            for share in parts.shares
+        ]
+
+    def _aggregator(
+        self, pool: ThreadPoolExecutor, chunk: Chunk, parts: Subsequences, outcome: Outcome
+    ) -> None:
+        """The aggregator over the rows of the chunk, then the ledger over its groups."""
+        losses = self.reduction.settle_stream(chunk, outcome, self.number, NOBODY)
+        self.number += chunk.labels.size
+        baseline = self.ledger.baseline_losses(chunk, losses, self.baseline)
+        _finish(
+            [
+                pool.submit(
+                    self.ledger.record_subsequences, chunk, parts, share, losses, outcome, baseline
+                )
+                for share in parts.shares
+            ]
+        )
+
+    def _round_by_round(self, chunk: Chunk) -> Outcome:
+        """The slow way, for learners or aggregators written in Python."""
+        reduction, ledger = self.reduction, self.ledger
+        outcome = Outcome.empty(chunk.labels.size, chunk.groups.size, len(reduction.learners))
+        for t, label in enumerate(chunk.labels.tolist()):
+            first, last = chunk.member_indptr[t : t + 2]
+            if first == last:
+                outcome.prediction[t] = NOBODY
+                outcome.expected[t] = outcome.realised[t] = reduction.loss_of(NOBODY, label)
+            else:
+                awake = Awake(chunk.groups[first:last], chunk.weights[first:last])
+                cells = slice(chunk.indptr[t], chunk.indptr[t + 1])
+                row = Row(chunk.indices[cells], chunk.values[cells], chunk.features)
+                play, settled = reduction.learn(self.number, awake, row, label)
+                baseline = baseline_of(settled.losses, awake, self.baseline)
+                ledger.record(awake, row, label, settled, settled, baseline)
+                outcome.prediction[t] = play.prediction
+                outcome.expected[t] = settled.charged
+                outcome.realised[t] = settled.realised
+                outcome.advice[first:last] = play.advice
+                outcome.probabilities[first:last] = play.probabilities
+            self.number += 1
+        return outcome
+
+
+def job_count(jobs: int | None) -> int:
+    """How many threads to use: the number given, or one per core."""
+    if jobs is None:
+        has_affinity = hasattr(os, "sched_getaffinity")
+        return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise ConfigurationError(f"jobs must be a positive whole number or None, not {jobs!r}.")
+    return jobs
+
+
+def _finish(futures: "list[Future[None]]") -> None:
+    for future in futures:
+        future.result()
