@@ -5,9 +5,9 @@ likewise, and ``unit`` turns a scaled loss back into the label's own units.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,10 @@ class Loss:
     def decode_many(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         """``decode`` for an array."""
         return self.low + (self.high - self.low) * scaled
+
+    def to_dict(self) -> dict[str, Any]:
+        """The loss by name, for files; :func:`loss_from_dict` reads it."""
+        return {"type": type(self).__name__, **asdict(cast(Any, self))}
 
     def _number(self, label: object) -> float:
         if type(label) is not float:
@@ -230,3 +234,13 @@ class ZeroOne(Loss):
             row = int(np.argmin(binary))
             raise LabelError(f"row {row}: label {labels[row]:g} is neither 0 nor 1.")
         return scaled
+
+
+def loss_from_dict(fields: dict[str, Any]) -> Loss:
+    """The loss that :meth:`Loss.to_dict` wrote."""
+    kinds: dict[str, type[Loss]] = {kind.__name__: kind for kind in (Square, Absolute, Log, ZeroOne)}
+    parameters = dict(fields)
+    name = parameters.pop("type", None)
+    if name not in kinds:
+        raise ConfigurationError(f"There is no loss called {name!r}.")
+    return kinds[name](**parameters)

@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from groupwise.losses import Loss
+from groupwise.states import Index, Vector
 
-Vector = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 class Row(NamedTuple):

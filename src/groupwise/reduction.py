@@ -17,70 +17,55 @@ of the aggregator to this learner on the rounds where it is awake.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from groupwise.arrays import capacity, enlarge
 from groupwise.errors import ConfigurationError
+from groupwise.kernels import losses, rounds
 from groupwise.learners.objects import ObjectBank
 from groupwise.learners.ridge import Ridge, RidgeBank
 from groupwise.losses import Loss
-from groupwise.protocols import Aggregator, Awake, Learner, Row, Vector
-
-if TYPE_CHECKING:
-    from groupwise.stream import Chunk, Outcome
+from groupwise.protocols import Aggregator, Awake, Learner, Row
+from groupwise.states import AggregatorState, Settings, Vector
 
 PLAYS = {"mean": 0, "sample": 1, "substitution": 2}
-
-
-class AggregatorState(NamedTuple):
-    """The aggregator's state: one entry per expert, a (group, learner) pair."""
-
-    regret: Vector
-    """R_i = Σ I_i(ℓ̂ − ℓ_i)."""
-    absolute: Vector
-    """C_i = Σ |I_i(ℓ̂ − ℓ_i)|."""
-    mass: Vector
-    """The prior mass m_i, given when the expert is made and never changed."""
-    largest: Vector
-    """The largest |r_i| of any expert in any round; above 1 the guarantee is void."""
-
-
-class Settings(NamedTuple):
-    """What the kernels need to know, as plain numbers."""
-
-    aggregator: int
-    eta: float
-    play: int
-    loss: int
-    scale: float
-    low: float
-    high: float
-    seed: int
 
 
 class Play(NamedTuple):
     """What was played, and why; scaled to [0, 1]."""
 
     prediction: float
-    advice: Vector
-    probabilities: Vector
+    said: Vector
+
+    @property
+    def advice(self) -> Vector:
+        """What each awake expert advised: a row per group, a column per learner."""
+        return self.said[0]
+
+    @property
+    def probabilities(self) -> Vector:
+        """The aggregator's weights over them."""
+        return self.said[1]
 
 
 class Settlement(NamedTuple):
     """What a label said about a round; scaled losses."""
 
     losses: Vector
-    """ℓ_i of the experts' advice as of now."""
+    """ℓ_i of the experts' advice."""
     charged: float
-    """ℓ̂ of the play as of now, which the update used."""
+    """ℓ̂ of the play, which the aggregator is updated with."""
     realised: float
     """The loss of the prediction itself; differs from ``charged`` where the play is sampled."""
 
 
 class Reduction:
     """Algorithm 1 on numbers: groups are integers, rows are vectors, labels are in [0, 1]."""
+
+    compiled = False
+    """Is a whole round one compiled call?"""
 
     def __init__(
         self,
@@ -91,9 +76,6 @@ class Reduction:
         clip: bool = True,
         seed: int = 0,
     ) -> None:
-        from groupwise.kernels import rounds
-
-        self._rounds = rounds
         self.learners = tuple(learners)
         self.aggregator = aggregator
         self.loss = loss
@@ -102,56 +84,32 @@ class Reduction:
         assert loss.kernel is not None
         self.settings = Settings(
             aggregator=getattr(aggregator, "kernel", rounds.GIVEN),
-            eta=loss.eta or 0.0,
             play=PLAYS[self.play],
             loss=loss.kernel,
+            seed=seed,
+            eta=loss.eta or 0.0,
             scale=loss.scale,
             low=low,
             high=high,
-            seed=seed,
         )
-        self.banks = _banks(self.learners, seed)
-        self._groups = 0
-        count = len(self.learners)
-        self.state = AggregatorState(
-            np.zeros((0, count)), np.zeros((0, count)), np.zeros((0, count)), np.zeros(1)
-        )
-
-    @property
-    def compiled(self) -> bool:
-        """Are the learners and the aggregator all compiled?"""
-        return self.settings.aggregator != self._rounds.GIVEN and all(
-            isinstance(bank, RidgeBank) for bank, _ in self.banks
-        )
-
-    def reserve(self, groups: int, features: int, masses: Sequence[float] = ()) -> None:
-        """Make room for this many groups and features; the newest groups weigh ``masses``.
-
-        A slot that no label has reached is an expert that slept so far, so reserving one for a
-        prediction changes no other prediction.
-        """
-        for bank, _ in self.banks:
-            bank.reserve(groups, features)
-        if groups > self._groups:
-            shape = (capacity(groups, self._groups), len(self.learners))
-            regret, absolute, mass, largest = self.state
-            self.state = AggregatorState(
-                enlarge(regret, shape), enlarge(absolute, shape), enlarge(mass, shape), largest
-            )
-            self._groups = shape[0]
-        if masses:
-            fresh = np.asarray(masses)[:, None] / len(self.learners)
-            self.state.mass[groups - len(masses) : groups] = fresh
+        # Step 1: a learner for every group, made as groups appear.
+        self.banks = learner_banks(self.learners)
+        # Step 2: the aggregator, with these learners as its experts.
+        none = np.zeros((0, len(self.learners)))
+        self.state = AggregatorState(none, none, none, np.zeros(1))
 
     def predict(self, number: int, awake: Awake, row: Row) -> Play:
         """Steps (a) and (b). Changes nothing."""
-        advice = np.empty((awake.groups.size, len(self.learners)))
-        self._each(lambda bank, out: bank.advise(awake, row, out), advice)  # (a)
-        probabilities = self._exponents(awake, advice)
-        prediction = self._rounds.predict(  # (b)
-            self.settings, self.state, awake.groups, awake.weights, number, advice, probabilities
+        said = np.empty((2, awake.groups.size, len(self.learners)))
+        # (a) Subsequence-level prediction: every awake learner gives advice.
+        for bank, columns in self.banks:
+            said[0][:, columns] = bank.advise(awake, row)
+        # (b) Prediction aggregation: the weights over the awake learners make a play.
+        self._exponents(awake, said[1])
+        prediction = rounds.predict(
+            self.settings, self.state, *awake, number, said[0], said[1]
         )
-        return Play(prediction, advice, probabilities)
+        return Play(prediction, said)
 
     def learn(
         self, number: int, awake: Awake, row: Row, label: float
@@ -161,74 +119,58 @@ class Reduction:
         That is the state which the update changes, as the proofs need; where other labels came
         first, what was played may differ, and the ledger keeps the difference as the delay term.
         """
-        advice = np.empty((awake.groups.size, len(self.learners)))
-        self._each(lambda bank, out: bank.step(awake, row, label, out), advice)
-        probabilities = self._exponents(awake, advice)
-        losses = np.empty_like(advice)
-        prediction, charged, realised = self._rounds.settle(  # (c)
-            self.settings,
-            self.state,
-            awake.groups,
-            awake.weights,
-            number,
-            advice,
-            label,
-            probabilities,
-            losses,
+        said = np.empty((3, awake.groups.size, len(self.learners)))
+        # (c) Update: every awake learner with (x_t, y_t), whatever was played …
+        for bank, columns in self.banks:
+            said[0][:, columns] = bank.step(awake, row, label)
+        # … and the aggregator with the losses of the advice.
+        self._exponents(awake, said[1])
+        prediction, charged, realised = rounds.settle(
+            self.settings, self.state, *awake, number, said[0], label, said[1], said[2]
         )
-        return Play(prediction, advice, probabilities), Settlement(losses, charged, realised)
-
-    def settle_stream(self, chunk: "Chunk", outcome: "Outcome", number: int, nobody: float) -> (
-        Vector
-    ):
-        """The aggregator's part of step (c) for all rows of a chunk; returns the experts' losses."""
-        losses = np.empty_like(outcome.advice)
-        self._rounds.settle_stream(
-            self.settings,
-            self.state,
-            chunk.member_indptr,
-            chunk.groups,
-            chunk.weights,
-            outcome.advice,
-            chunk.labels,
-            number,
-            nobody,
-            outcome.prediction,
-            outcome.expected,
-            outcome.realised,
-            outcome.probabilities,
-            losses,
-        )
-        return losses
-
-    def loss_of(self, prediction: float, label: float) -> float:
-        """The scaled loss of one prediction."""
-        return float(self._rounds.value(self.settings.loss, self.settings.scale, prediction, label))
+        return Play(prediction, said), Settlement(said[2], charged, realised)
 
     def score(self, play: Play, label: float) -> Settlement:
         """The losses of an earlier play on its label. Changes nothing."""
-        losses = np.empty_like(play.advice)
-        charged, realised = self._rounds.score(
-            self.settings, play.prediction, label, play.advice, play.probabilities, losses
+        lost = np.empty_like(play.advice)
+        charged, realised = rounds.score(
+            self.settings, play.prediction, label, play.advice, play.probabilities, lost
         )
-        return Settlement(losses, charged, realised)
+        return Settlement(lost, charged, realised)
 
-    def _exponents(self, awake: Awake, advice: Vector) -> Vector:
-        """Where the probabilities go; they come holding ln w if the aggregator is not compiled."""
-        if self.settings.aggregator != self._rounds.GIVEN:
-            return np.empty_like(advice)
-        regret, absolute = self.state.regret[awake.groups], self.state.absolute[awake.groups]
-        return np.ascontiguousarray(self.aggregator.log_weights(regret, absolute, self.loss))
+    def loss_of(self, prediction: float, label: float) -> float:
+        """The scaled loss of one prediction."""
+        return float(losses.value(self.settings.loss, self.settings.scale, prediction, label))
 
-    def _each(self, call: Any, out: Vector) -> None:
-        """Let every bank of learners fill its columns of ``out``."""
-        if len(self.banks) == 1:
-            call(self.banks[0][0], out)
-            return
-        for bank, columns in self.banks:
-            part = np.empty((out.shape[0], len(columns)))
-            call(bank, part)
-            out[:, columns] = part
+    def reserve(self, groups: int, features: int, masses: Sequence[float] = ()) -> None:
+        """Make room for this many groups and features; the newest groups weigh ``masses``.
+
+        A slot that no label has reached is an expert that slept so far, so reserving one for a
+        prediction changes no other prediction.
+        """
+        for bank, _ in self.banks:
+            bank.reserve(groups, features)
+        regret, absolute, mass, largest = self.state
+        if groups > len(mass):
+            shape = (capacity(groups, len(mass)), len(self.learners))
+            self.state = AggregatorState(
+                enlarge(regret, shape), enlarge(absolute, shape), enlarge(mass, shape), largest
+            )
+        if masses:
+            fresh = np.asarray(masses)[:, None] / len(self.learners)
+            self.state.mass[groups - len(masses) : groups] = fresh
+
+    def widen(self, features: int) -> None:
+        """Get ready to learn from rows with this many features."""
+        for bank, _ in self.banks:
+            if isinstance(bank, RidgeBank):
+                bank.hold_back(features)
+
+    def _exponents(self, awake: Awake, out: Vector) -> None:
+        """ln w of the awake experts, where the aggregator is not compiled."""
+        if self.settings.aggregator == rounds.GIVEN:
+            regret, absolute = self.state.regret[awake.groups], self.state.absolute[awake.groups]
+            out[:] = self.aggregator.log_weights(regret, absolute, self.loss)
 
 
 def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool) -> str:
@@ -250,14 +192,14 @@ def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool)
     return play
 
 
-def _banks(learners: Sequence[Ridge | Learner], seed: int) -> list[tuple[Any, list[int]]]:
+def learner_banks(learners: Sequence[Ridge | Learner]) -> list[tuple[Any, list[int]]]:
     """The compiled learners in one bank, the others in another, with their columns."""
     ridges = [k for k, learner in enumerate(learners) if isinstance(learner, Ridge)]
     others = [k for k in range(len(learners)) if k not in ridges]
     banks: list[tuple[Any, list[int]]] = []
     if others:  # first: these may raise, and then nothing has changed
         prototypes = [x for x in learners if not isinstance(x, Ridge)]
-        banks.append((ObjectBank(prototypes, seed), others))
+        banks.append((ObjectBank(prototypes), others))
     if ridges:
         banks.append((RidgeBank([x for x in learners if isinstance(x, Ridge)]), ridges))
     return banks

@@ -1,108 +1,138 @@
-"""State to one file and back: a zip archive of NumPy arrays (no pickle) and one JSON page.
+"""What a snapshot of a model holds: its configuration and registries as JSON, its state as arrays.
 
-The archive is stored, not compressed; every member carries a checksum. It is written beside its
-target and put in place in one move, so a crash leaves the old file. Reading runs no code from it.
+Arrays are cut to the groups and features in use, so the file depends on what was learned and not on
+how much room there happened to be.
 """
 
-import contextlib
-import io
-import json
 import os
-import tempfile
-import zipfile
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.lib import format as npy
-from numpy.typing import NDArray
+from groupwise import archive
+from groupwise.configuration import part_from_dict, part_to_dict
+from groupwise.errors import GroupwiseError, SnapshotError
+from groupwise.features import Encoder
+from groupwise.groups import from_dict
+from groupwise.learners.objects import name_of
+from groupwise.learners.ridge import RidgeBank
+from groupwise.losses import loss_from_dict
+from groupwise.ticket import Settled
 
-from groupwise.errors import SnapshotError
-
-SCHEMA = 1
-FORMAT = "groupwise snapshot"
-HEADER = "groupwise.json"
-EPOCH = (1980, 1, 1, 0, 0, 0)
-
-Arrays = dict[str, NDArray[Any]]
+if TYPE_CHECKING:
+    from groupwise.model import Groupwise
 
 
-def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
-    """Write a snapshot; the file at ``path`` is the old one or the whole new one at any moment."""
-    target = Path(path)
-    page = {"format": FORMAT, "schema": SCHEMA, "arrays": sorted(arrays), **header}
+def save(model: "Groupwise", path: str | os.PathLike[str]) -> None:
+    """Write a model to ``path``."""
+    archive.write(path, _header(model), _arrays(model))
+
+
+def load(path: str | os.PathLike[str], kind: "type[Groupwise]") -> "Groupwise":
+    """Read a model of class ``kind`` from ``path``."""
+    header, arrays = archive.read(path)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise SnapshotError(f"Cannot write {target}: {error.strerror or error}.") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(zipfile.ZipInfo(HEADER, EPOCH), json.dumps(page))
-                for key in sorted(arrays):
-                    with archive.open(_member(key), "w", force_zip64=True) as member:
-                        npy.write_array(member, np.ascontiguousarray(arrays[key]), None, False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except OSError as error:
-        raise SnapshotError(f"Cannot write {target}: {error.strerror or error}.") from None
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-
-
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """The JSON page and the arrays of a snapshot."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise SnapshotError(f"Cannot read {path}: {error.strerror or error}.") from None
-    if not data.startswith(b"PK"):
-        kind = "empty" if not data else "not a groupwise snapshot"
-        raise SnapshotError(f"{path} is {kind}. Give a file written by model.save(path).")
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            header = _header(archive, path)
-            if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
-                raise SnapshotError(f"{path} is damaged: a member is compressed.")
-            arrays = {
-                key: npy.read_array(io.BytesIO(archive.read(f"{key}.npy")), allow_pickle=False)
-                for key in header["arrays"]
-            }
-    except zipfile.BadZipFile as error:
+        return _restore(header, arrays, kind)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, GroupwiseError) as error:
         raise SnapshotError(
-            f"{path} is truncated or damaged ({error}). Restore it from a copy."
+            f"{path} is damaged: its parts do not fit together ({error!r}). Restore it from a copy."
         ) from None
-    except (KeyError, ValueError, EOFError, OSError, TypeError, NotImplementedError) as error:
-        raise SnapshotError(f"{path} is damaged ({error}). Restore it from a copy.") from None
-    return header, arrays
 
 
-def _header(archive: zipfile.ZipFile, path: str | os.PathLike[str]) -> dict[str, Any]:
-    if HEADER not in archive.namelist():
+def _header(model: "Groupwise") -> dict[str, Any]:
+    learners = [_named(learner) for learner in model.learners]
+    features = model.features
+    return {
+        "model": {
+            "groups": [declaration.to_dict() for declaration in model.groups.declarations],
+            "learner": learners,
+            "aggregator": _named(model.aggregator),
+            "loss": model.loss.to_dict(),
+            "features": dict(features) if hasattr(features, "items") else features,
+            "indicators": model.indicators,
+            "play": model.play,
+            "clip": model.clip,
+            "always_on": model.groups.always_on,
+            "seed": model.seed,
+            "prior": model.prior,
+        },
+        "names": model._names,
+        "encoder": model._encoder.to_dict(),
+        "key": model._key.hex(),
+        "next": model._next,
+        "settled": model._settled.intervals,
+        "version": model._version,
+    }
+
+
+def _named(part: object) -> dict[str, Any]:
+    fields = part_to_dict(part)
+    if fields is None:
         raise SnapshotError(
-            f"{path} is a zip archive, but not a groupwise snapshot. "
-            "Give a file written by model.save(path)."
+            f"{name_of(part)} cannot be saved in a snapshot: only groupwise's own learners and "
+            "aggregators can. Keep the stream and replay it, or use learners.Ridge."
         )
-    header = json.loads(archive.read(HEADER))
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise SnapshotError(f"{path} is not a groupwise snapshot.")
-    schema = header["schema"]
-    if not isinstance(schema, int) or schema > SCHEMA:
-        raise SnapshotError(
-            f"{path} was written by a newer groupwise (schema {schema}; this one reads up to "
-            f"{SCHEMA}). Upgrade groupwise to read it."
-        )
-    return header
+    return fields
 
 
-def _member(key: str) -> zipfile.ZipInfo:
-    return zipfile.ZipInfo(f"{key}.npy", EPOCH)
+def _states(model: "Groupwise") -> dict[str, Any]:
+    """Every state by name."""
+    ridge = model._reduction.banks[0][0]
+    assert isinstance(ridge, RidgeBank)
+    return {
+        "ridge": ridge.state,
+        "aggregator": model._reduction.state,
+        "ledger": model._ledger.state,
+        "hindsight": model._ledger.sums,
+    }
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+FEATURE_AXES = {"theta": 1, "inverse": 2, "held": 1, "gram": 2, "moment": 1}
+
+
+def _used(name: str, array: Any, groups: int, features: int) -> Any:
+    """The part of a state's array that belongs to known groups and features."""
+    if name == "largest":
+        return array
+    axes = FEATURE_AXES.get(name, 0)
+    middle = (slice(None),) * (array.ndim - 1 - axes)
+    return array[(slice(groups), *middle, *(slice(features),) * axes)]
+
+
+def _arrays(model: "Groupwise") -> archive.Arrays:
+    groups, features = len(model._names), len(model._encoder.names)
+    return {
+        f"{key}.{name}": _used(name, array, groups, features)
+        for key, state in _states(model).items()
+        for name, array in state._asdict().items()
+    }
+
+
+def _restore(
+    header: dict[str, Any], arrays: archive.Arrays, kind: "type[Groupwise]"
+) -> "Groupwise":
+    settings = dict(header["model"])
+    settings["groups"] = [from_dict(fields) for fields in settings["groups"]]
+    settings["learner"] = [part_from_dict(fields) for fields in settings["learner"]]
+    settings["aggregator"] = part_from_dict(settings["aggregator"])
+    settings["loss"] = loss_from_dict(settings["loss"])
+    if isinstance(settings["features"], dict):
+        settings["features"] = {k: (v[0], v[1]) for k, v in settings["features"].items()}
+    model = kind(**settings)
+    model._encoder = Encoder.from_dict(header["encoder"], model.groups)
+    model._admit([str(name) for name in header["names"]])
+    model._key = bytes.fromhex(header["key"])
+    model._next = int(header["next"])
+    model._settled = Settled(header["settled"])
+    model._version = int(header["version"])
+    groups, features = len(model._names), len(model._encoder.names)
+    model._reduction.reserve(groups, features)
+    model._ledger.reserve(groups, features)
+    if arrays["ridge.held"].shape[2]:
+        model._reduction.widen(features)
+    for key, state in _states(model).items():
+        for name, array in state._asdict().items():
+            target = _used(name, array, groups, features)
+            saved = arrays[f"{key}.{name}"]
+            if saved.shape != target.shape or saved.dtype != target.dtype:
+                raise ValueError(f"{key}.{name} has shape {saved.shape}, not {target.shape}")
+            target[...] = saved
+    return model

@@ -14,8 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from groupwise.errors import ConfigurationError
-from groupwise.learners.ridge import RidgeBank
-from groupwise.protocols import Awake, Index, Row, Vector
+from groupwise.kernels import ledger as ledgers
+from groupwise.kernels import ridge, rounds
+from groupwise.kernels.schedule import by_group, share_out
+from groupwise.protocols import Awake, Row
+from groupwise.states import Index, Vector
 from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger, baseline_of
 
@@ -56,8 +59,6 @@ class Subsequences:
     """A chunk by group: where each group's rounds are, and which thread takes which groups."""
 
     def __init__(self, chunk: Chunk, jobs: int) -> None:
-        from groupwise.kernels.schedule import by_group, share_out
-
         count = int(chunk.groups.max()) + 1 if chunk.groups.size else 0
         self.starts, self.entries = by_group(chunk.groups, count)
         self.rows = np.repeat(np.arange(chunk.labels.size), np.diff(chunk.member_indptr))
@@ -66,6 +67,11 @@ class Subsequences:
         present = np.flatnonzero(sizes)
         shares = [present[job[present] == j] for j in range(jobs)]
         self.shares = [share for share in shares if share.size]
+
+    def places(self, chunk: Chunk) -> tuple[Vector | Index, ...]:
+        """Where the rounds are, as the kernels take it."""
+        rows = (chunk.indptr, chunk.indices, chunk.values, chunk.labels)
+        return (self.starts, self.entries, self.rows, chunk.weights, *rows)
 
 
 class Stream:
@@ -113,10 +119,17 @@ class Stream:
     ) -> "list[Future[None]]":
         """Start every group's learner on its own rounds of the chunk."""
         ((bank, _),) = self.reduction.banks
-        assert isinstance(bank, RidgeBank)
-        bank.hold_back(len(chunk.features))
+        self.reduction.widen(len(chunk.features))
         return [
-            pool.submit(bank.step_subsequences, chunk, parts, share, outcome.advice)
+            pool.submit(
+                ridge.step_subsequences,
+                bank.state,
+                bank.forward,
+                share,
+                *parts.places(chunk),
+                bank.width(len(chunk.features)),
+                outcome.advice,
+            )
             for share in parts.shares
         ]
 
@@ -124,13 +137,38 @@ class Stream:
         self, pool: ThreadPoolExecutor, chunk: Chunk, parts: Subsequences, outcome: Outcome
     ) -> None:
         """The aggregator over the rows of the chunk, then the ledger over its groups."""
-        losses = self.reduction.settle_stream(chunk, outcome, self.number, NOBODY)
+        reduction, ledger = self.reduction, self.ledger
+        losses = np.empty_like(outcome.advice)
+        rounds.settle_stream(
+            reduction.settings,
+            reduction.state,
+            chunk.member_indptr,
+            chunk.groups,
+            chunk.weights,
+            chunk.labels,
+            self.number,
+            NOBODY,
+            *outcome,
+            losses,
+        )
         self.number += chunk.labels.size
-        baseline = self.ledger.baseline_losses(chunk, losses, self.baseline)
+        baseline = np.empty(chunk.labels.size)
+        ledgers.baseline_losses(
+            chunk.member_indptr, chunk.groups, losses, self.baseline, baseline
+        )
         _finish(
             [
                 pool.submit(
-                    self.ledger.record_subsequences, chunk, parts, share, losses, outcome, baseline
+                    ledgers.record_subsequences,
+                    ledger.state,
+                    ledger.sums,
+                    share,
+                    *parts.places(chunk),
+                    ledger.hindsight,
+                    losses,
+                    outcome.expected,
+                    outcome.realised,
+                    baseline,
                 )
                 for share in parts.shares
             ]

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from groupwise.errors import TicketError
-from groupwise.protocols import Awake, Row, Vector
+from groupwise.losses import Loss, loss_from_dict
+from groupwise.protocols import Awake, Row
+from groupwise.reduction import Play
+from groupwise.states import Vector
 
 SIGNATURE_BYTES = 8
 
@@ -22,58 +25,94 @@ SIGNATURE_BYTES = 8
 class Ticket:
     """One prediction, to be settled when its label is known.
 
-    ``groups`` maps the awake groups, new ones included, to their weights; ``advice`` and
-    ``weights`` (the aggregator's) have a row per awake group, in that order, and a column per
+    ``groups`` maps the awake groups, new ones included, to the row's weights in them. ``advice``
+    and ``weights`` (the aggregator's) have a row per awake group, in that order, and a column per
     learner where a group has several. ``prediction`` and ``advice`` are in the label's units.
     """
 
     number: int
     row: Mapping[str, Any]
     groups: Mapping[str, float]
-    advice: Vector
-    weights: Vector
     prediction: float
-    version: int
+    play: Play = field(repr=False)
+    """The play as the reduction made it, scaled to [0, 1]."""
+    loss: Loss = field(repr=False)
+    version: int = field(repr=False)
     """How many labels the model had learned from when it played."""
-    signature: bytes = field(repr=False)
-    """Proof that this model issued this number."""
-    encoded: tuple[Awake, Row] | None = field(default=None, repr=False)
-    """The row and its groups as numbers, where all were known to the model; saves doing it twice."""
+    issuer: bytes = field(repr=False)
+    """The issuing model's key or, after a passage through JSON, a signature made with it."""
+    encoded: tuple[object, Awake, Row] | None = field(default=None, repr=False)
+    """The row as numbers, and whose numbers they are; saves the model from doing it twice."""
+
+    @property
+    def advice(self) -> Vector:
+        """What each awake expert advised."""
+        return _flat(self.loss.decode_many(self.play.advice))
+
+    @property
+    def weights(self) -> Vector:
+        """The aggregator's weights over the awake experts; they sum to 1."""
+        return _flat(self.play.probabilities.copy())
+
+    def content(self) -> dict[str, Any]:
+        """All that the ticket says, in a form that JSON keeps."""
+        return {
+            "number": self.number,
+            "row": {name: _plain(name, value) for name, value in self.row.items()},
+            "groups": dict(self.groups),
+            "prediction": self.prediction,
+            "play": {"prediction": self.play.prediction, "said": self.play.said.tolist()},
+            "loss": self.loss.to_dict(),
+            "version": self.version,
+        }
+
+    def signature(self, key: bytes) -> bytes:
+        """What proves that the model with this key issued a ticket with this content."""
+        text = json.dumps(self.content(), sort_keys=True)
+        return blake2b(text.encode(), key=key, digest_size=SIGNATURE_BYTES).digest()
 
     def to_json(self) -> str:
         """The ticket as text, to be settled by another process."""
-        return json.dumps(
-            {
-                "number": self.number,
-                "row": {name: _plain(name, value) for name, value in self.row.items()},
-                "groups": dict(self.groups),
-                "advice": self.advice.tolist(),
-                "weights": self.weights.tolist(),
-                "prediction": self.prediction,
-                "version": self.version,
-                "signature": self.signature.hex(),
-            }
-        )
+        signed = len(self.issuer) == SIGNATURE_BYTES
+        signature = self.issuer if signed else self.signature(self.issuer)
+        return json.dumps({**self.content(), "signature": signature.hex()})
 
     @classmethod
     def from_json(cls, text: str) -> "Ticket":
         """A ticket written by :meth:`to_json`."""
         try:
             fields = json.loads(text)
+            play = fields["play"]
             return cls(
                 number=_integer(fields["number"]),
                 row=dict(fields["row"]),
                 groups={str(name): float(weight) for name, weight in fields["groups"].items()},
-                advice=np.array(fields["advice"], dtype=np.float64),
-                weights=np.array(fields["weights"], dtype=np.float64),
                 prediction=float(fields["prediction"]),
+                play=Play(float(play["prediction"]), np.array(play["said"], dtype=np.float64)),
+                loss=loss_from_dict(fields["loss"]),
                 version=_integer(fields["version"]),
-                signature=bytes.fromhex(fields["signature"]),
+                issuer=bytes.fromhex(fields["signature"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise TicketError(
                 f"This text is not a ticket written by Ticket.to_json: {error!r}."
             ) from None
+
+    def __reduce__(self) -> tuple[type["Ticket"], tuple[Any, ...]]:
+        return Ticket, (
+            self.number,
+            dict(self.row),
+            dict(self.groups),
+            self.prediction,
+            self.play,
+            self.loss,
+            self.version,
+            self.issuer,
+        )
+
+
+def _flat(values: Vector) -> Vector:
+    return values[:, 0] if values.shape[1] == 1 else values
 
 
 def _integer(value: object) -> int:
@@ -98,11 +137,6 @@ def _plain(name: str, value: Any) -> Any:
         f"Field {name!r} holds {type(value).__name__}, which JSON cannot keep. "
         "Leave the field out of the row, or turn it into a number or text."
     )
-
-
-def sign(key: bytes, number: int) -> bytes:
-    """The signature of a number under a model's key: 8 bytes of BLAKE2."""
-    return blake2b(number.to_bytes(8, "little"), key=key, digest_size=SIGNATURE_BYTES).digest()
 
 
 class Settled:

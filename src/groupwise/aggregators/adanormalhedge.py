@@ -6,8 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from groupwise.errors import ConfigurationError
+from groupwise.kernels.adanormalhedge import log_weight
 from groupwise.losses import Loss
-from groupwise.protocols import Vector
+from groupwise.states import Vector
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,6 @@ class AdaNormalHedge:
     def log_weights(self, regret: Vector, absolute: Vector, loss: Loss) -> Vector:
         """ln w(R_i, C_i)."""
         del loss
-        from groupwise.kernels.adanormalhedge import log_weight
-
         flat = [
             log_weight(r, c)
             for r, c in zip(regret.ravel().tolist(), absolute.ravel().tolist(), strict=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from groupwise.errors import ConfigurationError
 from groupwise.losses import Log, Loss
-from groupwise.protocols import Vector
+from groupwise.states import Vector
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .base import ALWAYS_ON, Group
 from .columns import Table
-from .declarations import ALWAYS_ON, Group, by, cut, pairs, weight, where
+from .declarations import by, cut, pairs, weight, where
 from .family import Groups, Indicator
 from .frames import FrameMembership
 from .toml import dumps, from_dict, loads

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import GroupError
+from .base import ALWAYS_ON, Group
 from .columns import Table, as_table
-from .declarations import ALWAYS_ON, And, By, Group, Pairs, Where, wrapped
+from .compounds import And, Pairs, wrapped
 from .frames import FrameMembership, membership, twice_message
+from .leaves import By, Where
 from .rows import reader
 
 # Names whose indicator is remembered; beyond it the memory starts afresh.

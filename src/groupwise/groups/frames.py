@@ -9,21 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import GroupError
+from .base import ALWAYS_ON, Group, Leaf
 from .columns import Booleans, Column, Floats, Integers, Table, compress
-from .declarations import (
-    ALWAYS_ON,
-    And,
-    By,
-    Cut,
-    Group,
-    Leaf,
-    Not,
-    Or,
-    Pairs,
-    Weight,
-    Where,
-    needs_parentheses,
-)
+from .compounds import And, Not, Or, Pairs, needs_parentheses
+from .leaves import By, Cut, Weight, Where
 from .rows import CutReader
 
 # Rows that are taken at a time where every group of a closed family is looked at.
@@ -311,14 +300,15 @@ def _cut(declaration: Cut, column: Column) -> Integers:
 
 def _where(declaration: Where, column: Column) -> Booleans:
     if column.numbers is None or not declaration.is_ordered:
-        table = np.array(column.answers(declaration.holds), dtype=np.bool_)
-        codes = column.distinct[1]
-        return (_look_up(table.astype(np.int64), codes) == 1) & (codes >= 0)
+        table = np.array([bool(holds) for holds in column.answers(declaration.holds)], dtype=bool)
+        looked_up: Booleans = _look_up(table.astype(np.int64), column.distinct[1]) == 1
+        return looked_up
     compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
     holds = np.asarray(compare[declaration.operator](column.numbers, declaration.value))
     if column.missing is not None:
         holds = holds & ~column.missing
-    return holds.astype(np.bool_)
+    found: Booleans = holds.astype(np.bool_)
+    return found
 
 
 def _weights(declaration: Weight, column: Column) -> Floats:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import GroupError
-from .declarations import And, By, Cut, Group, Not, Or, Pairs, Weight, Where, needs_parentheses
+from .base import Group
+from .compounds import And, Not, Or, Pairs, needs_parentheses
+from .leaves import By, Cut, Weight, Where
 from .values import REMEMBERED_TYPES, is_missing, is_number
 
 # Values remembered per column and type. Enough for every categorical column; a continuous column

@@ -9,7 +9,8 @@ from typing import Any
 import tomli_w
 
 from ..errors import GroupError
-from .declarations import Group, by, cut, pairs, weight, where
+from .base import Group
+from .declarations import by, cut, pairs, weight, where
 
 _KINDS = ("by", "cut", "where", "weight", "and", "or", "not", "pairs")
 _REQUIRED = {"cut": ("edges",), "where": ("op", "value")}

@@ -7,7 +7,7 @@ from numba import njit
 _LOG_2 = math.log(2.0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def log_weight(regret, absolute):  # type: ignore[no-untyped-def]
     """ln w(R, C), w(R, C) = ½(Φ(R+1, C+1) − Φ(R−1, C+1)), Φ(R, C) = exp([R]₊² / 3C).
 

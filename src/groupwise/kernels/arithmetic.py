@@ -1,16 +1,18 @@
-"""The few dense and sparse loops that take the time, written so that LLVM vectorises them.
+"""The dense and sparse loops that take the time.
 
 Rows are sparse: ``xi`` holds the positions of a row's non-zeros in ascending order, ``xv`` their
 values. A dense row is one whose positions are 0, 1, 2, ...; nothing is lost by that, since the
 inner loops run along contiguous rows of the matrix. ``width`` is the number of columns in use,
-rounded up to a multiple of ``LANES``; the columns between are 0 and stay 0.
+rounded up to whole vectors; the columns between are 0 and stay 0.
 """
 
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
-LANES = 4
+from groupwise.kernels.vectors import LANES, combine_rows
 
 
 @intrinsic
@@ -23,70 +25,60 @@ def fma(typing_context, a, b, c):  # type: ignore[no-untyped-def]
     return types.float64(types.float64, types.float64, types.float64), generate
 
 
-@njit(nogil=True, cache=True)
+@intrinsic
+def bare(typing_context, array):  # type: ignore[no-untyped-def]
+    """The same array without its reference count; for arguments only, which the caller keeps.
+
+    Every view of a counted array costs two atomic updates of the count, and threads that share the
+    array contend for it.
+    """
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        return view._getvalue()
+
+    return array(array), generate
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def padded(features):  # type: ignore[no-untyped-def]
+    """The number of columns rounded up to whole vectors."""
+    return (features + LANES - 1) // LANES * LANES
+
+
+@njit(nogil=True, cache=True, forceinline=True)
 def dot(vector, xi, xv):  # type: ignore[no-untyped-def]
-    """⟨vector, x⟩ over the non-zeros of x."""
-    total = 0.0
-    for k in range(xi.size):
-        total = fma(vector[xi[k]], xv[k], total)
-    return total
+    """⟨vector, x⟩ over the non-zeros of x, in four interleaved sums."""
+    sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
+    count = xi.size
+    k = 0
+    while k + 4 <= count:
+        sum_0 = fma(vector[xi[k]], xv[k], sum_0)
+        sum_1 = fma(vector[xi[k + 1]], xv[k + 1], sum_1)
+        sum_2 = fma(vector[xi[k + 2]], xv[k + 2], sum_2)
+        sum_3 = fma(vector[xi[k + 3]], xv[k + 3], sum_3)
+        k += 4
+    while k < count:
+        sum_0 = fma(vector[xi[k]], xv[k], sum_0)
+        k += 1
+    return (sum_0 + sum_1) + (sum_2 + sum_3)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def add_scaled(target, factor, vector, width):  # type: ignore[no-untyped-def]
     """target += factor · vector."""
     for i in range(width):
         target[i] = fma(factor, vector[i], target[i])
 
 
-@njit(nogil=True, cache=True)
-def symmetric_product(matrix, xi, xv, width, out):  # type: ignore[no-untyped-def]
-    """out = matrix · x for a symmetric matrix, four of its rows at a time."""
-    out[:width] = 0.0
-    count = xi.size
-    k = 0
-    while k + 4 <= count:
-        row_0 = matrix[xi[k]]
-        row_1 = matrix[xi[k + 1]]
-        row_2 = matrix[xi[k + 2]]
-        row_3 = matrix[xi[k + 3]]
-        x_0, x_1, x_2, x_3 = xv[k], xv[k + 1], xv[k + 2], xv[k + 3]
-        for i in range(width):
-            out[i] = fma(
-                x_3, row_3[i], fma(x_2, row_2[i], fma(x_1, row_1[i], fma(x_0, row_0[i], out[i])))
-            )
-        k += 4
-    while k < count:
-        add_scaled(out, xv[k], matrix[xi[k]], width)
-        k += 1
-
-
-@njit(nogil=True, cache=True)
-def subtract_outer(matrix, vector, width):  # type: ignore[no-untyped-def]
-    """matrix −= vector vectorᵀ; a symmetric matrix stays symmetric to the last bit."""
+@njit(nogil=True, cache=True, forceinline=True)
+def add_outer_rows(matrix, rows, sign, width):  # type: ignore[no-untyped-def]
+    """matrix += sign · Σ_k rows[k] rows[k]ᵀ; symmetric stays symmetric."""
+    count = rows.shape[0]
+    every = np.arange(count)
+    factors = np.empty(count)
     for i in range(width):
-        factor = -vector[i]
-        if factor != 0.0:
-            add_scaled(matrix[i], factor, vector, width)
-
-
-@njit(nogil=True, cache=True)
-def add_outer_rows(matrix, rows, count, sign, width):  # type: ignore[no-untyped-def]
-    """matrix += sign · Σ_k rows[k] rows[k]ᵀ, four rows at a time; symmetric stays symmetric."""
-    for i in range(width):
-        target = matrix[i]
-        k = 0
-        while k + 4 <= count:
-            row_0, row_1, row_2, row_3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
-            x_0, x_1 = sign * row_0[i], sign * row_1[i]
-            x_2, x_3 = sign * row_2[i], sign * row_3[i]
-            for j in range(width):
-                target[j] = fma(
-                    x_3,
-                    row_3[j],
-                    fma(x_2, row_2[j], fma(x_1, row_1[j], fma(x_0, row_0[j], target[j]))),
-                )
-            k += 4
-        while k < count:
-            add_scaled(target, sign * rows[k, i], rows[k], width)
-            k += 1
+        for k in range(count):
+            factors[k] = sign * rows[k, i]
+        combine_rows(matrix[i], True, rows, every, factors, width)

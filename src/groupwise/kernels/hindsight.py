@@ -1,28 +1,34 @@
 """Sums for the best linear model in hindsight: Σ w x xᵀ, Σ w y x, Σ w y² per group.
 
 Rows that are mostly zeros go straight into the lower triangle of the matrix; fuller rows are held back
-and added ``HELD`` at a time, which costs a quarter of the memory traffic. The lower triangle plus
+and added ``HELD`` at a time, which saves most of the memory traffic. The lower triangle plus
 the held rows is the truth.
 """
 
 import numpy as np
 from numba import njit
 
-from groupwise.kernels.arithmetic import add_outer_rows
+from groupwise.kernels.arithmetic import add_scaled, fma, padded
+from groupwise.kernels.vectors import combine_rows
 
-HELD = 4
+HELD = 16
 
 
-@njit(nogil=True, cache=True)
-def accumulate(sums, group, xi, xv, weight, y, width):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, forceinline=True)
+def accumulate(sums, group, xi, xv, weight, y):  # type: ignore[no-untyped-def]
     """Add one row of a group."""
-    moment = sums.moment[group]
-    for k in range(xi.size):
-        moment[xi[k]] += weight * y * xv[k]
     sums.power[group] += weight * y * y
-    # Judged by the row alone, so that both drivers take the same way whatever columns come later.
     if xi.size == 0:
         return
+    moment = sums.moment[group]
+    dense = xi[-1] == xi.size - 1
+    factor = weight * y
+    if dense:
+        add_scaled(moment, factor, xv, xi.size)
+    else:
+        for k in range(xi.size):
+            moment[xi[k]] = fma(factor, xv[k], moment[xi[k]])
+    # Judged by the row alone, so that both drivers take the same way whatever columns come later.
     if 2 * xi.size <= xi[-1]:
         matrix = sums.gram[group]
         for k in range(xi.size):
@@ -31,12 +37,32 @@ def accumulate(sums, group, xi, xv, weight, y, width):  # type: ignore[no-untype
             for j in range(k + 1):
                 row[xi[j]] += factor * xv[j]
         return
+    held = sums.held[group]
     count = sums.count[group]
-    newest = sums.held[group, count]
-    newest[:width] = 0.0
+    newest = held[count]
     root = np.sqrt(weight)
-    for k in range(xi.size):
-        newest[xi[k]] = root * xv[k]
+    if dense:
+        for k in range(xi.size):
+            newest[k] = root * xv[k]
+    else:
+        for k in range(xi.size):
+            newest[xi[k]] = root * xv[k]
+    sums.count[group] = count + 1
     if count + 1 == HELD:
-        add_outer_rows(sums.gram[group], sums.held[group], HELD, 1.0, width)
-    sums.count[group] = (count + 1) % HELD
+        fold(sums.gram[group], held)
+        sums.count[group] = 0
+
+
+@njit(nogil=True, cache=True)
+def fold(matrix, held):  # type: ignore[no-untyped-def]
+    """Add the held rows to the lower triangle, and clear them."""
+    every = np.arange(HELD)
+    factors = np.empty(HELD)
+    for i in range(matrix.shape[0]):
+        used = False
+        for k in range(HELD):
+            factors[k] = held[k, i]
+            used = used or factors[k] != 0.0
+        if used:
+            combine_rows(matrix[i], True, held, every, factors, padded(i + 1))
+    held[:] = 0.0

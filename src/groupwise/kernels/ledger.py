@@ -4,10 +4,12 @@ import math
 
 from numba import njit
 
+from groupwise.kernels.arithmetic import bare
 from groupwise.kernels.hindsight import accumulate
+from groupwise.states import HindsightSums, LedgerState
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def charge(ledger, group, weight, losses, charged, played, realised, baseline):  # type: ignore[no-untyped-def]
     """One round of one group. ``charged`` is ℓ̂ at settlement, ``played`` that of the play itself."""
     for k in range(losses.size):
@@ -21,13 +23,13 @@ def charge(ledger, group, weight, losses, charged, played, realised, baseline): 
 
 @njit(nogil=True, cache=True)
 def record(  # type: ignore[no-untyped-def]
-    ledger, sums, groups, weights, xi, xv, y, width, losses, charged, played, realised, baseline
+    ledger, sums, groups, weights, xi, xv, y, hindsight, losses, charged, played, realised, baseline
 ):
-    """One round of all awake groups. No hindsight sums where ``width`` is 0."""
+    """One round of all awake groups."""
     for a in range(groups.size):
         charge(ledger, groups[a], weights[a], losses[a], charged, played, realised, baseline)
-        if width > 0:
-            accumulate(sums, groups[a], xi, xv, weights[a], y, width)
+        if hindsight:
+            accumulate(sums, groups[a], xi, xv, weights[a], y)
 
 
 @njit(nogil=True, cache=True)
@@ -53,13 +55,25 @@ def record_subsequences(  # type: ignore[no-untyped-def]
     indices,
     values,
     labels,
-    width,
+    hindsight,
     losses,
     expected,
     realised,
     baseline,
 ):
     """All rounds of every group in ``share``; arguments as in the learners' kernels."""
+    ledger = LedgerState(
+        bare(ledger.rounds),
+        bare(ledger.loss),
+        bare(ledger.realised_loss),
+        bare(ledger.delay),
+        bare(ledger.baseline_loss),
+        bare(ledger.expert_loss),
+    )
+    sums = HindsightSums(
+        bare(sums.gram), bare(sums.moment), bare(sums.power), bare(sums.held), bare(sums.count)
+    )
+    indices, values, losses = bare(indices), bare(values), bare(losses)
     for group in share:
         for entry in entries[starts[group] : starts[group + 1]]:
             row = rows[entry]
@@ -73,7 +87,7 @@ def record_subsequences(  # type: ignore[no-untyped-def]
                 realised[row],
                 baseline[row],
             )
-            if width > 0:
+            if hindsight:
                 accumulate(
                     sums,
                     group,
@@ -81,5 +95,4 @@ def record_subsequences(  # type: ignore[no-untyped-def]
                     values[indptr[row] : indptr[row + 1]],
                     weights[entry],
                     labels[row],
-                    width,
                 )

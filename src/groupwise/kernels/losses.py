@@ -10,7 +10,7 @@ LOG = 2
 ZERO_ONE = 3
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def value(kind, scale, advice, y):  # type: ignore[no-untyped-def]
     """The loss of ``advice`` on label ``y``, divided by ``scale`` (1 but for the log loss)."""
     if kind == SQUARE:

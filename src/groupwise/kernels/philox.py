@@ -19,7 +19,7 @@ AGGREGATOR = -1
 """The stream of the aggregator's own draw; learners use their expert's number, from 0 on."""
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def philox(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
     """Four 32-bit words from a counter of four and a key of two."""
     for _ in range(_ROUNDS):
@@ -36,7 +36,7 @@ def philox(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
     return c0, c1, c2, c3
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def uniform(seed, number, stream, coordinate):  # type: ignore[no-untyped-def]
     """A number in [0, 1) with 53 random bits, named by its four arguments.
 

@@ -9,25 +9,23 @@ once a row. ``held`` has no rows where the matrix is small.
 import numpy as np
 from numba import njit
 
-from groupwise.kernels.arithmetic import (
-    LANES,
-    add_outer_rows,
-    add_scaled,
-    dot,
-    subtract_outer,
-    symmetric_product,
-)
+from groupwise.kernels.arithmetic import add_outer_rows, add_scaled, bare, dot
+from groupwise.kernels.vectors import combine_rows, subtract_outer
+from groupwise.states import RidgeState
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def precision_product(inverse, held, count, xi, xv, width, out):  # type: ignore[no-untyped-def]
     """out = P x = inverse · x − Σ_j ⟨held_j, x⟩ held_j."""
-    symmetric_product(inverse, xi, xv, width, out)
-    for j in range(count):
-        add_scaled(out, -dot(held[j], xi, xv), held[j], width)
+    combine_rows(out, False, inverse, xi, xv, width)  # inverse is symmetric
+    if count > 0:
+        factors = np.empty(count)
+        for j in range(count):
+            factors[j] = -dot(held[j], xi, xv)
+        combine_rows(out, True, held, np.arange(count), factors, width)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def advise_one(state, forward, group, learner, xi, xv, weight, width, scratch):  # type: ignore[no-untyped-def]
     """θ·x, or θ·x / (1 + w xᵀPx) in the forward form."""
     estimate = dot(state.theta[group, learner], xi, xv)
@@ -45,7 +43,7 @@ def advise_one(state, forward, group, learner, xi, xv, weight, width, scratch): 
     return estimate
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def step_one(state, forward, group, learner, xi, xv, weight, y, width, scratch):  # type: ignore[no-untyped-def]
     """Advice on x, then the update with (x, y) at this weight. Returns the advice."""
     theta = state.theta[group, learner]
@@ -59,7 +57,8 @@ def step_one(state, forward, group, learner, xi, xv, weight, y, width, scratch):
     error = y - estimate
     add_scaled(theta, weight * error / growth, scratch, width)
     state.minimum[group, learner] += weight * error * error / growth
-    state.log_determinant[group, learner] += np.log1p(spread)
+    if forward:
+        state.log_determinant[group, learner] += np.log1p(spread)
     root = np.sqrt(weight / growth)
     if held.shape[0] == 0:
         for i in range(width):
@@ -70,11 +69,11 @@ def step_one(state, forward, group, learner, xi, xv, weight, y, width, scratch):
         for i in range(width):
             newest[i] = root * scratch[i]
         if count + 1 == held.shape[0]:
-            add_outer_rows(inverse, held, count + 1, -1.0, width)
+            add_outer_rows(inverse, held, -1.0, width)
     return estimate / growth if forward else estimate
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def hold(state, group):  # type: ignore[no-untyped-def]
     """Count one more held-back row of the group (all its learners hold the same rows)."""
     size = state.held.shape[2]
@@ -117,6 +116,15 @@ def step_subsequences(  # type: ignore[no-untyped-def]
     ``advice[e]``.
     """
     scratch = np.empty(width)
+    state = RidgeState(
+        bare(state.theta),
+        bare(state.inverse),
+        bare(state.held),
+        bare(state.count),
+        bare(state.minimum),
+        bare(state.log_determinant),
+    )
+    indices, values, advice = bare(indices), bare(values), bare(advice)
     for group in share:
         for entry in entries[starts[group] : starts[group + 1]]:
             row = rows[entry]

@@ -10,9 +10,11 @@ import math
 from numba import njit
 
 from groupwise.kernels.adanormalhedge import log_weight
+from groupwise.kernels.arithmetic import bare
 from groupwise.kernels.losses import value
 from groupwise.kernels.philox import AGGREGATOR, uniform
 from groupwise.kernels.specialists import substitution
+from groupwise.states import AggregatorState
 
 GIVEN = -1
 ADA_NORMAL_HEDGE = 0
@@ -23,7 +25,7 @@ SAMPLE = 1
 SUBSTITUTION = 2
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def weigh(kind, eta, aggregator, groups, weights, probabilities):  # type: ignore[no-untyped-def]
     """p_i ∝ q_i I_i w(R_i, C_i) over the awake experts; p_i ∝ q_i I_i where all of these are 0.
 
@@ -54,7 +56,7 @@ def weigh(kind, eta, aggregator, groups, weights, probabilities):  # type: ignor
             probabilities[a, k] /= total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def clip(advice, low, high):  # type: ignore[no-untyped-def]
     """Advice brought into the range of the labels, in place."""
     for a in range(advice.shape[0]):
@@ -62,7 +64,7 @@ def clip(advice, low, high):  # type: ignore[no-untyped-def]
             advice[a, k] = min(high, max(low, advice[a, k]))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def draw(seed, number, probabilities):  # type: ignore[no-untyped-def]
     """The flat place of the expert that this ticket's draw names."""
     level = uniform(seed, number, AGGREGATOR, 0)
@@ -78,7 +80,7 @@ def draw(seed, number, probabilities):  # type: ignore[no-untyped-def]
     return last
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def play(kind, eta, seed, number, probabilities, advice):  # type: ignore[no-untyped-def]
     """The prediction: the mean of the advice, the advice of one expert, or the substitution."""
     if kind == SUBSTITUTION:
@@ -92,7 +94,7 @@ def play(kind, eta, seed, number, probabilities, advice):  # type: ignore[no-unt
     return total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def expectation(probabilities, losses):  # type: ignore[no-untyped-def]
     """Σ p_i ℓ_i."""
     total = 0.0
@@ -110,7 +112,7 @@ def predict(settings, aggregator, groups, weights, number, advice, probabilities
     return play(settings.play, settings.eta, settings.seed, number, probabilities, advice)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def score(settings, prediction, y, advice, probabilities, losses):  # type: ignore[no-untyped-def]
     """losses of the advice on y, and ℓ̂, what the aggregator is charged: ``(charged, realised)``."""
     for a in range(advice.shape[0]):
@@ -122,7 +124,7 @@ def score(settings, prediction, y, advice, probabilities, losses):  # type: igno
     return realised, realised
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def absorb(aggregator, groups, weights, losses, charged):  # type: ignore[no-untyped-def]
     """r_i = I_i(ℓ̂ − ℓ_i); R_i += r_i; C_i += |r_i|."""
     for a in range(groups.size):
@@ -155,13 +157,13 @@ def settle_stream(  # type: ignore[no-untyped-def]
     indptr,
     groups,
     weights,
-    advice,
     labels,
     first_number,
     nobody,
     prediction,
     expected,
     realised,
+    advice,
     probabilities,
     losses,
 ):
@@ -170,6 +172,14 @@ def settle_stream(  # type: ignore[no-untyped-def]
     Row t has the awake groups ``groups[indptr[t]:indptr[t + 1]]``; advice, probabilities and losses
     are aligned with that list. ``nobody`` is played where no group is awake.
     """
+    aggregator = AggregatorState(
+        bare(aggregator.regret),
+        bare(aggregator.absolute),
+        bare(aggregator.mass),
+        bare(aggregator.largest),
+    )
+    groups, weights, losses = bare(groups), bare(weights), bare(losses)
+    advice, probabilities = bare(advice), bare(probabilities)
     for t in range(labels.size):
         first, last = indptr[t], indptr[t + 1]
         if first == last:

@@ -41,18 +41,25 @@ def compress(matrix):  # type: ignore[no-untyped-def]
     """A dense matrix as sparse rows ``(indptr, indices, values)``, zeros left out."""
     rows, columns = matrix.shape
     indptr = np.zeros(rows + 1, dtype=np.int64)
+    zeros = 0
     for t in range(rows):
-        count = 0
         for j in range(columns):
-            count += matrix[t, j] != 0
-        indptr[t + 1] = indptr[t] + count
-    indices = np.empty(indptr[rows], dtype=np.int64)
-    values = np.empty(indptr[rows])
+            zeros += matrix[t, j] == 0
+    indices = np.empty(rows * columns, dtype=np.int64)
+    values = np.empty(rows * columns)
+    if zeros == 0:
+        for t in range(rows):
+            indptr[t + 1] = (t + 1) * columns
+            for j in range(columns):
+                indices[t * columns + j] = j
+                values[t * columns + j] = matrix[t, j]
+        return indptr, indices, values
     place = 0
     for t in range(rows):
         for j in range(columns):
-            if matrix[t, j] != 0:
-                indices[place] = j
-                values[place] = matrix[t, j]
-                place += 1
-    return indptr, indices, values
+            # Written always and kept by the step, so that no branch is to be guessed.
+            indices[place] = j
+            values[place] = matrix[t, j]
+            place += matrix[t, j] != 0
+        indptr[t + 1] = place
+    return indptr, indices[:place], values[:place]

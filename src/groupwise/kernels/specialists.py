@@ -5,7 +5,7 @@ import math
 from numba import njit
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def substitution(eta, probabilities, advice):  # type: ignore[no-untyped-def]
     """ŷ = ½ + ½(G(0) − G(1)), G(y) = −(1/η) ln Σ p_i exp(−η (a_i − y)²), clipped to [0, 1]."""
     at_low = 0.0

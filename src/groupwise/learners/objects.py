@@ -5,37 +5,40 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from groupwise.errors import ConfigurationError
-from groupwise.protocols import Awake, Learner, Row, Vector
+from groupwise.protocols import Awake, Learner, Row
+from groupwise.states import Vector
 
 
 class ObjectBank:
     """The Python learners of every group, made when a group is first learned from."""
 
-    def __init__(self, prototypes: Sequence[Learner], seed: int) -> None:
+    def __init__(self, prototypes: Sequence[Learner]) -> None:
         self.prototypes = tuple(prototypes)
-        self.seed = seed
         self.learners: dict[tuple[int, int], Learner] = {}
 
     def reserve(self, groups: int, features: int) -> None:
         """Nothing to reserve: objects are made when they are first updated."""
 
-    def advise(self, awake: Awake, row: Row, out: Vector) -> None:
-        """out[a, k] = advice of learner k of the a-th awake group."""
+    def advise(self, awake: Awake, row: Row) -> Vector:
+        """A row per awake group, a column per learner."""
+        out = np.empty((awake.groups.size, len(self.prototypes)))
         for a, (group, weight) in enumerate(_pairs(awake)):
             for k in range(len(self.prototypes)):
                 learner = self._learner(group, k, weight)
-                advice = float(learner.advise(row, weight))
-                if not math.isfinite(advice):
+                out[a, k] = learner.advise(row, weight)
+                if not math.isfinite(out[a, k]):
                     raise ConfigurationError(
-                        f"{name_of(learner)} advised {advice}. Its advice must be a finite number; "
-                        "scale its features or lower its learning rate."
+                        f"{name_of(learner)} advised {out[a, k]}. Advice must be a finite number: "
+                        "scale the features, or lower its learning rate."
                     )
-                out[a, k] = advice
+        return out
 
-    def step(self, awake: Awake, row: Row, label: float, out: Vector) -> None:
+    def step(self, awake: Awake, row: Row, label: float) -> Vector:
         """Advice as of now, then the update. All learners are updated, or none."""
-        self.advise(awake, row, out)
+        out = self.advise(awake, row)
         updated: dict[tuple[int, int], Learner] = {}
         for group, weight in _pairs(awake):
             for k in range(len(self.prototypes)):
@@ -45,6 +48,7 @@ class ObjectBank:
                 learner.update(row, label, weight)
                 updated[group, k] = learner
         self.learners.update(updated)
+        return out
 
     def _learner(self, group: int, k: int, weight: float) -> Learner:
         learner = self.learners.get((group, k), self.prototypes[k])

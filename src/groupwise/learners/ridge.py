@@ -3,16 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from groupwise.arrays import capacity, enlarge
 from groupwise.errors import ConfigurationError
-from groupwise.protocols import Awake, Index, Row, Vector
-
-if TYPE_CHECKING:
-    from groupwise.stream import Chunk, Subsequences
+from groupwise.kernels import ridge
+from groupwise.kernels.arithmetic import LANES
+from groupwise.protocols import Awake, Row
+from groupwise.states import RidgeState, Vector
 
 WIDE = 64
 """From this many features on, updates are held back and folded in together."""
@@ -69,28 +68,12 @@ class Ridge:
             raise ConfigurationError(f"forward must be True or False, not {self.forward!r}.")
 
 
-class RidgeState(NamedTuple):
-    """All groups' models. P is ``inverse`` less the outer products of the ``count`` held rows."""
-
-    theta: Vector
-    inverse: Vector
-    held: Vector
-    count: Index
-    minimum: Vector
-    """M = Σ w e² / (1 + w xᵀPx) = min_θ λ‖θ‖² + Σ w (θ·x − y)²."""
-    log_determinant: Vector
-    """ln det(A / λ)."""
-
-
 class RidgeBank:
     """The ridge learners of every group: (configuration, state), arithmetic in the kernels."""
 
     def __init__(self, learners: Sequence[Ridge]) -> None:
-        from groupwise.kernels import ridge
-
-        self._kernels = ridge
         self.learners = tuple(learners)
-        self.forward = np.array([learner.forward for learner in learners])
+        self.forward = np.array([learner.forward for learner in learners], dtype=np.int64)
         count = len(learners)
         self.state = RidgeState(
             theta=np.zeros((0, count, 0)),
@@ -105,8 +88,7 @@ class RidgeBank:
         """Make room; the new slots hold learners that have seen nothing."""
         state = self.state
         have_groups, count, have_features = state.theta.shape
-        lanes = self._kernels.LANES
-        wanted = -(-max(features, 1) // lanes) * lanes
+        wanted = self.width(max(features, 1))
         if groups <= have_groups and wanted <= have_features:
             return
         g = capacity(groups, have_groups)
@@ -128,62 +110,33 @@ class RidgeBank:
             log_determinant=enlarge(state.log_determinant, (g, count)),
         )
 
-    def hold_back(self, features: int) -> None:
-        """Hold updates back from now on if rows this wide are learned from."""
-        groups, count, held, capacity_of_features = self.state.held.shape
-        if features >= WIDE and held == 0:
-            rows = np.zeros((groups, count, HELD_BACK, capacity_of_features))
-            self.state = self.state._replace(held=rows)
+    def hold_back(self, features: int) -> bool:
+        """Hold updates back from now on if rows are this wide; True if that is new."""
+        if features < WIDE or self.state.held.shape[2] > 0:
+            return False
+        groups, count, room = self.state.theta.shape
+        self.state = self.state._replace(held=np.zeros((groups, count, HELD_BACK, room)))
+        return True
 
     def width(self, features: int) -> int:
         """The columns that the kernels run over."""
-        lanes: int = self._kernels.LANES
-        return -(-features // lanes) * lanes
+        return -(-features // LANES) * LANES
 
-    def advise(self, awake: Awake, row: Row, out: Vector) -> None:
-        """out[a, k] = advice of learner k of the a-th awake group."""
-        self._kernels.advise(
-            self.state,
-            self.forward,
-            awake.groups,
-            awake.weights,
-            row.indices,
-            row.values,
-            self.width(len(row.names)),
-            out,
+    def advise(self, awake: Awake, row: Row) -> Vector:
+        """A row per awake group, a column per learner."""
+        out = np.empty((awake.groups.size, len(self.learners)))
+        width = self.width(len(row.names))
+        ridge.advise(
+            self.state, self.forward, *awake, row.indices, row.values, width, out
         )
+        return out
 
-    def step(self, awake: Awake, row: Row, label: float, out: Vector) -> None:
+    def step(self, awake: Awake, row: Row, label: float) -> Vector:
         """Advice as of now, then the update."""
         self.hold_back(len(row.names))
-        self._kernels.step(
-            self.state,
-            self.forward,
-            awake.groups,
-            awake.weights,
-            row.indices,
-            row.values,
-            label,
-            self.width(len(row.names)),
-            out,
+        out = np.empty((awake.groups.size, len(self.learners)))
+        width = self.width(len(row.names))
+        ridge.step(
+            self.state, self.forward, *awake, row.indices, row.values, label, width, out
         )
-
-    def step_subsequences(
-        self, chunk: "Chunk", parts: "Subsequences", share: Index, advice: Vector
-    ) -> None:
-        """``step`` over all rounds of the groups in ``share``, group by group."""
-        self._kernels.step_subsequences(
-            self.state,
-            self.forward,
-            share,
-            parts.starts,
-            parts.entries,
-            parts.rows,
-            chunk.weights,
-            chunk.indptr,
-            chunk.indices,
-            chunk.values,
-            chunk.labels,
-            self.width(len(chunk.features)),
-            advice,
-        )
+        return out

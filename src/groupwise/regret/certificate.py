@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from groupwise.learners.ridge import RidgeBank
-from groupwise.protocols import Vector
+from groupwise.states import Vector
 from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger
 

@@ -1,20 +1,8 @@
 """The best linear model in hindsight: unregularised least squares per group, from sums alone."""
 
-from typing import NamedTuple
-
 import numpy as np
 
-from groupwise.protocols import Index, Vector
-
-
-class HindsightSums(NamedTuple):
-    """Per group: Σ w x xᵀ (lower triangle, plus rows held back), Σ w y x and Σ w y²."""
-
-    gram: Vector
-    moment: Vector
-    power: Vector
-    held: Vector
-    count: Index
+from groupwise.states import HindsightSums, Vector
 
 
 def gram_matrix(sums: HindsightSums, group: int, features: int) -> Vector:

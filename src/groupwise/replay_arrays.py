@@ -7,18 +7,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from groupwise.aggregators import AdaNormalHedge
+from groupwise.compiled import make_reduction
+from groupwise.configuration import as_aggregator, as_learners, checked_seed
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
+from groupwise.kernels import compiling
+from groupwise.kernels.schedule import compress
 from groupwise.learners.ridge import Ridge
 from groupwise.losses import Loss, Square
 from groupwise.progress import progress_bar
-from groupwise.protocols import Aggregator, Index, Learner, Vector
+from groupwise.protocols import Aggregator, Learner
+from groupwise.states import Index, Vector
 from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger
 from groupwise.regret.table import ALWAYS_ON, RegretTable, regret_table
 from groupwise.stream import Chunk, Outcome, Stream
 
-CHUNK = 16_384
+CHUNK = 4_096
 KEEP = ("advice", "weights")
 
 
@@ -145,12 +149,11 @@ def replay(
     if unknown:
         raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
     learners = as_learners(learner)
+    chosen = as_aggregator(aggregator)
     seed = checked_seed(seed)
 
     def engine() -> tuple[Reduction, Ledger, int]:
-        reduction = Reduction(
-            learners, aggregator or AdaNormalHedge(), loss, play, clip, seed
-        )
+        reduction = make_reduction(learners, chosen, loss, play, clip, seed)
         ledger = Ledger(len(learners), loss.linear_hindsight)
         width = len(inputs.feature_names)
         reduction.reserve(len(names), width, masses)
@@ -165,7 +168,7 @@ def replay(
     stream = Stream(reduction, ledger, baseline, 0, jobs)
     position = 0
 
-    with progress_bar(total, "replay", progress) as advance:
+    with compiling(), progress_bar(total, "replay", progress) as advance:
 
         def done(outcome: Outcome) -> None:
             nonlocal position
@@ -198,32 +201,6 @@ def replay(
         _reduction=reduction,
         _ledger=ledger,
     )
-
-
-def as_learners(
-    learner: Ridge | Learner | Sequence[Ridge | Learner] | None,
-) -> tuple[Ridge | Learner, ...]:
-    """The learners of a group as a tuple, checked."""
-    if learner is None:
-        return (Ridge(),)
-    learners = tuple(learner) if isinstance(learner, (list, tuple)) else (learner,)
-    if not learners:
-        raise ConfigurationError("learner=[] has no learner in it; give at least one.")
-    for item in learners:
-        if not isinstance(item, (Ridge, Learner)):
-            raise ConfigurationError(
-                f"{item!r} is not a learner: it needs the methods advise and update "
-                "(see groupwise.protocols.Learner). Wrap models of river or scikit-learn "
-                "in learners.Foreign(...)."
-            )
-    return learners
-
-
-def checked_seed(seed: int) -> int:
-    """The seed, if it is a whole number that fits in 63 bits."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
-        raise ConfigurationError(f"seed must be a whole number from 0 to 2**63 − 1, not {seed!r}.")
-    return int(seed)
 
 
 def _validate(
@@ -307,8 +284,6 @@ def _check_cells(
 
 def _sparse(matrix: Any) -> tuple[Index, Index, Vector]:
     if isinstance(matrix, np.ndarray):
-        from groupwise.kernels.schedule import compress
-
         indptr, indices, values = compress(np.ascontiguousarray(matrix))
         return indptr, indices, values
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data

@@ -1,4 +1,4 @@
-"""Rows and frames as sparse numbers: one-hot as levels appear, scaling, missing fields."""
+"""The encoder: rows and frames to sparse numbers, one-hot as levels appear."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from .errors import FeatureError, GroupError
-from .groups import FrameMembership, Groups
-from .groups.columns import Column, Table, as_table
-from .groups.values import is_missing, value_name
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-FieldKind = Literal["number", "text"]
-Declared: TypeAlias = Sequence[str] | Mapping[str, tuple[float, float]] | None
+from ..errors import FeatureError
+from ..groups import FrameMembership, Groups
+from ..groups.values import is_missing
+from .parts import (
+    Declared,
+    Encoded,
+    EncodedFrame,
+    Feature,
+    FieldKind,
+    Floats,
+    Integers,
+    changed_kind,
+    read_declared,
+)
 
 _PLAIN = frozenset({float, int, bool})
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)
@@ -30,40 +34,6 @@ _LAYOUTS = 64
 _PATTERNS = 1024
 _GROUP_NAMES = 1 << 16
 
-# Rows of a frame that are put in order at a time, and a feature number after all others.
-_CHUNK = 1 << 15
-_ABSENT = np.iinfo(np.int64).max
-
-
-class Feature(NamedTuple):
-    """One column of numbers: a number field, one level of a text field, or a group's indicator."""
-
-    kind: Literal["number", "level", "indicator"]
-    field: str
-    level: str = ""
-
-    @property
-    def name(self) -> str:
-        """The name people read; a level is named like the group of that value."""
-        return f"{self.field}={self.level}" if self.kind == "level" else self.field
-
-
-class Encoded(NamedTuple):
-    """A row as its non-zero numbers, ascending by feature, and the features it is the first of."""
-
-    indices: Integers
-    values: Floats
-    new: tuple[Feature, ...]
-
-
-class EncodedFrame(NamedTuple):
-    """The rows of a frame: row t has indices[indptr[t]:indptr[t + 1]], and values beside them."""
-
-    indptr: Integers
-    indices: Integers
-    values: Floats
-    new: tuple[Feature, ...]
-
 
 @dataclass
 class _Layout:
@@ -73,8 +43,8 @@ class _Layout:
     texts: list[tuple[str, dict[str, int]]]
     indices: list[int]
     whole: bool
-    low: Floats | None
-    span: Floats | None
+    ranges: list[tuple[float, float]]
+    """Where declared so, the low end and the span of each number."""
     patterns: dict[tuple[int, ...], tuple[Integers, Integers | None]]
 
 
@@ -103,7 +73,7 @@ class Encoder:
     """
 
     def __init__(self, features: Declared, indicators: bool, groups: Groups) -> None:
-        self.declared, self._ranges = _read_declared(features)
+        self.declared, self._bounds = read_declared(features)
         if self.declared == () and not indicators:
             raise FeatureError("The list of features is empty. Name one, or set indicators=True.")
         self.indicators = bool(indicators)
@@ -111,10 +81,10 @@ class Encoder:
         self.names: list[str] = []
         self.features: list[Feature] = []
         self.kinds: dict[str, FieldKind] = {}
-        self._index: dict[Feature, int] = {}
+        self.index: dict[Feature, int] = {}
         self._levels: dict[str, dict[str, int]] = {}
         self._start_afresh()
-        self.admit([Feature("number", field) for field in self._ranges])
+        self.admit([Feature("number", field) for field in self._bounds])
 
     def __len__(self) -> int:
         return len(self.names)
@@ -130,12 +100,12 @@ class Encoder:
                 kind: FieldKind = "number" if feature.kind == "number" else "text"
                 known = kinds.setdefault(feature.field, self.kinds.get(feature.field, kind))
                 if known != kind:
-                    raise FeatureError(_changed(feature.field, feature.level, known))
+                    raise FeatureError(changed_kind(feature.field, feature.level, known))
         self.kinds.update(kinds)
         for feature in found:
-            if feature in self._index:
+            if feature in self.index:
                 continue
-            index = self._index[feature] = len(self.names)
+            index = self.index[feature] = len(self.names)
             self.names.append(feature.name)
             self.features.append(feature)
             if feature.kind == "level":
@@ -154,6 +124,30 @@ class Encoder:
                     return found
         return self._encode_carefully(row, awake)
 
+    def names_with(self, encoded: Encoded | EncodedFrame) -> list[str]:
+        """Give the names of all features, those that were new when encoding at the end."""
+        if not encoded.new:
+            return self.names
+        return self.names + [feature.name for feature in encoded.new]
+
+    def encode_frame(self, frame: object, membership: FrameMembership) -> EncodedFrame:
+        """Turn a frame into numbers: the same, bit for bit, as encoding and admitting row by row.
+
+        A null is None; the NaN of a float column is NaN. Categorical columns are text, whatever
+        their categories are.
+
+        >>> import polars
+        >>> from groupwise.groups import Groups, by
+        >>> groups = Groups([by("sex")], always_on=True)
+        >>> frame = polars.DataFrame({"age": [41, 0], "sex": ["male", "female"]})
+        >>> encoded = Encoder(None, True, groups).encode_frame(frame, groups.of_frame(frame))
+        >>> encoded.indptr.tolist(), encoded.indices.tolist(), encoded.values.tolist()
+        ([0, 2, 3], [0, 1, 2], [41.0, 1.0, 1.0])
+        """
+        from .frames import encode_frame
+
+        return encode_frame(self, frame, membership)
+
     def _encode_known(
         self, layout: _Layout, row: Mapping[str, Any], awake: Sequence[str]
     ) -> Encoded | None:
@@ -164,6 +158,11 @@ class Encoder:
             numbers = [row[field] for field in layout.numbers]
         if not _PLAIN.issuperset(map(type, numbers)):
             return None
+        if layout.ranges:
+            numbers = [
+                (number - low) / span
+                for number, (low, span) in zip(numbers, layout.ranges, strict=True)
+            ]
         total = sum(numbers)
         if total - total != 0:  # NaN or infinity, or a sum beyond the largest float
             return None
@@ -184,17 +183,9 @@ class Encoder:
             pattern = _remember_pattern(layout, ones)
         indices, order = pattern
         values = np.array(numbers + [1.0] * len(ones) if ones else numbers, dtype=np.float64)
-        if layout.span is not None:
-            values[: len(numbers)] -= layout.low
-            values[: len(numbers)] /= layout.span
-            if not np.isfinite(values).all():
-                return None
-            complete = bool(values.all())
-        else:
-            complete = all(numbers)
         if order is not None:
             values = values[order]
-        if complete:
+        if all(numbers):
             return Encoded(indices, values, ())
         kept = values != 0.0
         return Encoded(indices[kept], values[kept], ())
@@ -204,7 +195,7 @@ class Encoder:
         kinds: dict[str, FieldKind] = {}
         found: dict[int, float] = {}
         for field, value in self._fields(row):
-            cell = self._cell(field, value, self.kinds.get(field))
+            cell = self.cell(field, value, self.kinds.get(field))
             if isinstance(cell, str):
                 kinds[field] = "text"
                 found[self._number(Feature("level", field, cell), new)] = 1.0
@@ -213,13 +204,11 @@ class Encoder:
                 found[self._number(Feature("number", field), new)] = cell
         if self.indicators:
             for name in awake:
-                if self._has_indicator(name, kinds):
-                    index = found_index = self._number(Feature("indicator", name), new)
-                    found[found_index] = 1.0
-                else:
-                    index = -1
-                if index < len(self.names):
-                    self._remember_indicator(name, index)
+                index = -1
+                if self.has_indicator(name, kinds):
+                    index = self._number(Feature("indicator", name), new)
+                    found[index] = 1.0
+                self._remember_indicator(name, index)
         if not new:
             self._remember_layout(row)
         kept = sorted(item for item in found.items() if item[1] != 0.0)
@@ -228,7 +217,7 @@ class Encoder:
         return Encoded(indices, values, tuple(new))
 
     def _number(self, feature: Feature, new: dict[Feature, int]) -> int:
-        index = self._index.get(feature)
+        index = self.index.get(feature)
         if index is None:
             index = new.setdefault(feature, len(self.names) + len(new))
         return index
@@ -256,11 +245,11 @@ class Encoder:
             if field not in self.groups.weight_columns:
                 yield field, value
 
-    def _cell(self, field: str, value: Any, kind: FieldKind | None) -> float | str | None:
+    def cell(self, field: str, value: Any, kind: FieldKind | None) -> float | str | None:
         """Read one value: a number, a level, or None where there is nothing to encode."""
         if isinstance(value, str):
             if kind == "number":
-                raise FeatureError(_changed(field, value, kind))
+                raise FeatureError(changed_kind(field, value, kind))
             return str.__str__(value)
         if is_missing(value):
             optional = self.declared is None
@@ -273,30 +262,35 @@ class Encoder:
                 "nor text. Convert it, or name the fields to use with features=[...]."
             )
         if kind == "text":
-            raise FeatureError(_changed(field, value, kind))
+            raise FeatureError(changed_kind(field, value, kind))
         number = self._scaled(field, value)
         if not math.isfinite(number):
             raise FeatureError(self._unusable(field, value))
         return number
+
+    def scale(self, field: str, values: Floats) -> Floats:
+        """Scale a column the way single values are."""
+        if field not in self._bounds:
+            return values
+        low, high = self._bounds[field]
+        with np.errstate(over="ignore"):
+            return (values - low) / (high - low)
 
     def _scaled(self, field: str, value: Any) -> float:
         try:
             number = float(value)
         except OverflowError:
             return math.inf
-        if field in self._ranges:
-            low, span = self._ranges[field]
-            try:
-                return (number - low) / span
-            except OverflowError:  # pragma: no cover - Python divides floats without it
-                return math.inf
-        return number
+        if field not in self._bounds:
+            return number
+        low, high = self._bounds[field]
+        return (number - low) / (high - low)
 
     def _unusable(self, field: str, value: object) -> str:
         advice = "Fill it in" if self.declared is not None else "Fill it in, or leave the field out"
         return f"Field {field!r} is {value!r}, and a feature is a finite number. {advice}."
 
-    def _has_indicator(self, name: str, kinds: Mapping[str, FieldKind]) -> bool:
+    def has_indicator(self, name: str, kinds: Mapping[str, FieldKind]) -> bool:
         """Say whether a group is a feature of its own; `kinds` are those the rows at hand add."""
         indicator = self.groups.indicator(name)
         if indicator is None:
@@ -311,9 +305,18 @@ class Encoder:
         self._indicator_of: dict[str, int] = {}
 
     def _remember_indicator(self, name: str, index: int) -> None:
+        indicator = self.groups.indicator(name)
+        if index >= len(self.names) or not (indicator is None or self._settled(indicator.column)):
+            return  # a row that is not admitted must leave no trace
         if len(self._indicator_of) >= _GROUP_NAMES:
             self._indicator_of.clear()
         self._indicator_of[name] = index
+
+    def _settled(self, column: str | None) -> bool:
+        """Say whether it is decided for good that a column is a text feature, or is none."""
+        if column is None or (self.declared is not None and column not in self.declared):
+            return True
+        return column in self.kinds or column in self.groups.weight_columns
 
     def _remember_layout(self, row: Mapping[str, Any]) -> None:
         skipped = self.groups.weight_columns
@@ -325,26 +328,58 @@ class Encoder:
             return
         numbers = [field for field in used if self.kinds[field] == "number"]
         texts = [(field, self._levels[field]) for field in used if self.kinds[field] == "text"]
-        low = span = None
-        if self._ranges:
-            low = np.array([self._ranges[field][0] for field in numbers])
-            span = np.array([self._ranges[field][1] for field in numbers])
-        indices = [self._index[Feature("number", field)] for field in numbers]
+        bounds = [self._bounds[field] for field in numbers if field in self._bounds]
+        ranges = [(low, high - low) for low, high in bounds]
+        indices = [self.index[Feature("number", field)] for field in numbers]
         whole = self.declared is None and len(numbers) == len(row)
         if len(self._layouts) >= _LAYOUTS:
             self._layouts.clear()
-        self._layouts[key] = _Layout(numbers, texts, indices, whole, low, span, {})
+        self._layouts[key] = _Layout(numbers, texts, indices, whole, ranges, {})
 
     # Snapshots.
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but the groups as values that JSON can hold."""
         declared: Any = None if self.declared is None else list(self.declared)
-        if self._ranges:
+        if self._bounds:
             declared = {field: list(bounds) for field, bounds in self._bounds.items()}
         return {
             "declared": declared,
             "indicators": self.indicators,
             "features": [list(feature) for feature in self.features],
-            "kinds": dict(self.kinds),
         }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any], groups: Groups) -> Encoder:
+        """Make the encoder again whose `to_dict` gave the state."""
+        encoder = cls(state["declared"], state["indicators"], groups)
+        encoder.restore(state)
+        return encoder
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Admit what an encoder declared alike had admitted when `to_dict` gave the state."""
+        features = [Feature(*feature) for feature in state["features"]]
+        known = self.features == features[: len(self.features)]
+        if not known or len(set(features)) < len(features):
+            raise FeatureError("The saved features do not fit this encoder. Declare it as it was.")
+        self.admit(features)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"state": self.to_dict(), "groups": self.groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(self.from_dict(state["state"], state["groups"]).__dict__)
+
+
+def _remember_pattern(layout: _Layout, ones: list[int]) -> tuple[Integers, Integers | None]:
+    """Put the features of a layout and of given levels and indicators in order, once."""
+    indices = np.array(layout.indices + ones, dtype=np.int64)
+    order = None
+    if (np.diff(indices) < 0).any():
+        order = np.argsort(indices).astype(np.int64)
+        indices = indices[order]
+    indices.setflags(write=False)  # handed out with every row of this pattern
+    if len(layout.patterns) >= _PATTERNS:
+        layout.patterns.clear()
+    layout.patterns[tuple(ones)] = indices, order
+    return indices, order

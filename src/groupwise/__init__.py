@@ -1,0 +1,65 @@
+"""Online prediction with a regret guarantee for every group at once.
+
+The names below are the whole public surface. They are loaded when first used, so that
+``import groupwise`` is quick: numba and scipy come with the first model or replay.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from groupwise import aggregators, checks, datasets, errors, learners, losses
+    from groupwise.errors import GroupwiseError
+    from groupwise.groups import by, cut, pairs, weight, where
+    from groupwise.model import Groupwise, load
+    from groupwise.replay_arrays import replay
+    from groupwise.ticket import Ticket
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "GroupwiseError": "errors",
+    "Groupwise": "model",
+    "load": "model",
+    "Ticket": "ticket",
+    "replay": "replay_arrays",
+    "by": "groups",
+    "cut": "groups",
+    "pairs": "groups",
+    "weight": "groups",
+    "where": "groups",
+}
+_MODULES = ("aggregators", "checks", "datasets", "errors", "learners", "losses")
+
+__all__ = [
+    "Groupwise",
+    "GroupwiseError",
+    "Ticket",
+    "aggregators",
+    "by",
+    "checks",
+    "cut",
+    "datasets",
+    "errors",
+    "learners",
+    "load",
+    "losses",
+    "pairs",
+    "replay",
+    "weight",
+    "where",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"groupwise.{name}")
+    if name in _HOMES:
+        value = getattr(import_module(f"groupwise.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'groupwise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,86 @@
+"""Checking the parts of a configuration, and writing them down by name."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from groupwise.aggregators import AdaNormalHedge, Specialists
+from groupwise.errors import ConfigurationError
+from groupwise.learners import Ridge
+from groupwise.protocols import Aggregator, Learner
+
+SEED_LIMIT = 2**63
+_NAMED = {kind.__name__: kind for kind in (Ridge, AdaNormalHedge, Specialists)}
+
+
+def as_learners(
+    learner: Ridge | Learner | Sequence[Ridge | Learner] | None,
+) -> tuple[Ridge | Learner, ...]:
+    """The learners of a group as a tuple, checked."""
+    if learner is None:
+        return (Ridge(),)
+    learners = tuple(learner) if isinstance(learner, (list, tuple)) else (learner,)
+    if not learners:
+        raise ConfigurationError("learner=[] has no learner in it; give at least one.")
+    for item in learners:
+        if isinstance(item, type) or not isinstance(item, (Ridge, Learner)):
+            raise ConfigurationError(
+                f"{item!r} is not a learner: it needs the methods advise and update "
+                "(see groupwise.protocols.Learner). Wrap models of river or scikit-learn "
+                "in learners.Foreign(...)."
+            )
+    return learners
+
+
+def as_aggregator(aggregator: Aggregator | None) -> Aggregator:
+    """The aggregator, checked; AdaNormalHedge by default."""
+    if aggregator is None:
+        return AdaNormalHedge()
+    if isinstance(aggregator, type) or not isinstance(aggregator, Aggregator):
+        raise ConfigurationError(
+            f"{aggregator!r} is not an aggregator: it needs the methods log_weights, bound and "
+            "plays (see groupwise.protocols.Aggregator)."
+        )
+    return aggregator
+
+
+def checked_seed(seed: int) -> int:
+    """The seed, if it is a whole number that fits in 63 bits."""
+    whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed < SEED_LIMIT:
+        raise ConfigurationError(f"seed must be a whole number from 0 to 2**63 − 1, not {seed!r}.")
+    return int(seed)
+
+
+def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
+    """The prior masses by group name, all positive."""
+    if prior is None:
+        return {}
+    if not isinstance(prior, Mapping):
+        raise ConfigurationError("prior must be a mapping from group name to a positive mass.")
+    for name, mass in prior.items():
+        number = isinstance(mass, (int, float, np.number)) and not isinstance(mass, bool)
+        if not isinstance(name, str) or not number or not (math.isfinite(mass) and mass > 0.0):
+            raise ConfigurationError(
+                f"prior[{name!r}] = {mass!r}: give group names positive, finite masses."
+            )
+    return {name: float(mass) for name, mass in prior.items()}
+
+
+def part_to_dict(part: object) -> dict[str, Any] | None:
+    """A learner or aggregator by name and parameters; None where it is not one of ours."""
+    if type(part).__name__ not in _NAMED or type(part) is not _NAMED[type(part).__name__]:
+        return None
+    return {"type": type(part).__name__, **asdict(part)}  # type: ignore[call-overload]
+
+
+def part_from_dict(fields: Mapping[str, Any]) -> Any:
+    """The part that :func:`part_to_dict` wrote."""
+    parameters = dict(fields)
+    name = parameters.pop("type", None)
+    if name not in _NAMED:
+        raise ConfigurationError(f"There is no part called {name!r}.")
+    return _NAMED[name](**parameters)

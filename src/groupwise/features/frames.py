@@ -1,0 +1,344 @@
+"""A whole frame to sparse numbers, a column at a time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import FeatureError, GroupError
+from ..groups import FrameMembership
+from ..groups.columns import Column, Table, as_table
+from ..groups.values import value_name
+from .parts import EncodedFrame, Feature, FieldKind, Floats, Integers
+
+if TYPE_CHECKING:
+    from .encoder import Encoder
+
+# Rows that are put in order at a time.
+_CHUNK = 1 << 15
+# A feature number after all others: nothing here.
+_ABSENT = np.iinfo(np.int64).max
+
+
+@dataclass
+class Cells:
+    """One column read as a field: numbers (0 where absent), or codes of text levels (-1)."""
+
+    field: str
+    kind: FieldKind | None
+    """None when there is no value in the whole column."""
+    numbers: Floats
+    codes: Integers
+    levels: list[str]
+    first: int
+    """The row from which on a new number field exists."""
+
+
+@dataclass
+class Slot:
+    """At most one entry per row: its feature (one, or one per row) and its value (None: 1)."""
+
+    indices: Integers | int
+    values: Floats | None
+
+
+class RowProblem(Exception):
+    """What is wrong in a column, and in which row."""
+
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(row, message)
+        self.row = row
+        self.message = message
+
+
+def encode_frame(encoder: Encoder, frame: object, membership: FrameMembership) -> EncodedFrame:
+    """Encode every row of a frame; see `Encoder.encode_frame`."""
+    table = as_table(frame, FeatureError)
+    fields = _fields(encoder, table)
+    if len(membership.indptr) != table.length + 1:
+        raise FeatureError(
+            f"The frame has {table.length} rows and the membership {len(membership.indptr) - 1}. "
+            "Find the groups of this same frame."
+        )
+    found: list[Cells] = []
+    problems: list[RowProblem] = []
+    for field in fields:
+        try:
+            found.append(_cells(encoder, table.column(field), encoder.kinds.get(field)))
+        except RowProblem as problem:
+            problems.append(problem)
+    if problems:
+        first = min(problems, key=_row_of)
+        raise FeatureError(f"In row {first.row}: {first.message}")
+    kinds = {cells.field: cells.kind for cells in found if cells.kind is not None}
+    wanted: list[tuple[int, int, Feature]] = []
+    for position, cells in enumerate(found):
+        wanted.extend(_wanted(position, cells))
+    eligible = np.zeros(len(membership.names), dtype=np.bool_)
+    if encoder.indicators:
+        eligible = np.array(
+            [encoder.has_indicator(name, kinds) for name in membership.names], dtype=np.bool_
+        )
+        wanted.extend(_wanted_indicators(len(fields), membership, eligible))
+    wanted.sort(key=_place_of)
+    new: dict[Feature, int] = {}
+    for _, _, feature in wanted:
+        if feature not in encoder.index:
+            new.setdefault(feature, len(encoder.names) + len(new))
+    slots = [_slot(cells, encoder.index | new) for cells in found if cells.kind is not None]
+    if encoder.indicators:
+        slots.extend(_indicator_slots(membership, eligible, encoder.index | new))
+    indptr, indices, values = _assemble(slots, table.length)
+    return EncodedFrame(indptr, indices, values, tuple(new))
+
+
+def _row_of(problem: RowProblem) -> int:
+    return problem.row
+
+
+def _place_of(wanted: tuple[int, int, Feature]) -> tuple[int, int]:
+    return wanted[:2]
+
+
+def _fields(encoder: Encoder, table: Table) -> Sequence[str]:
+    if not table.names:
+        raise FeatureError("The frame has no columns. Give at least one.")
+    if not table.length:
+        raise FeatureError("The frame has no rows. Give at least one.")
+    for name in table.names:
+        if not isinstance(name, str):
+            raise FeatureError(f"The frame has the column {name!r}. Columns are named by text.")
+    if encoder.declared is None:
+        return [name for name in table.names if name not in encoder.groups.weight_columns]
+    for field in encoder.declared:
+        if field not in table:
+            raise FeatureError(
+                f"The frame has no column {field!r}, which is a declared feature. "
+                "Add it, or take it off the list of features."
+            )
+    return encoder.declared
+
+
+def _cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> Cells:
+    if column.kind == "objects":
+        return _object_cells(encoder, column, kind)
+    if column.kind == "text":
+        return _text_cells(encoder, column, kind)
+    return _number_cells(encoder, column, kind)
+
+
+def _number_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> Cells:
+    values = column.values.astype(np.float64)
+    nulls = column.nulls
+    if kind == "text":
+        # A column without any value counts as text that is absent, where fields may be absent.
+        present = np.arange(column.length)
+        if column.missing is not None and encoder.declared is None:
+            present = np.flatnonzero(~column.missing)
+        if len(present):
+            _complain(encoder, column, int(present[0]), kind)
+        return _nothing(column)
+    first = 0
+    if nulls is not None:
+        values[nulls] = np.nan
+        if kind is None and encoder.declared is None:
+            present = np.flatnonzero(~nulls)
+            if not len(present):
+                return _nothing(column)
+            # Before its first value the field is unknown, and None adds nothing.
+            first = int(present[0])
+            values[:first] = 0.0
+    values = encoder.scale(column.name, values)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        _complain(encoder, column, int(bad[0]), "number")
+    return Cells(column.name, "number", values, np.zeros(0, dtype=np.int64), [], first)
+
+
+def _text_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> Cells:
+    absent = column.codes < 0
+    if kind == "number":
+        _complain(encoder, column, 0, kind)
+    if encoder.declared is not None and absent.any():
+        _complain(encoder, column, int(np.flatnonzero(absent)[0]), kind)
+    if absent.all():
+        return _nothing(column)
+    try:
+        levels = [name or "" for name in column.answers(_Namer(column.name))]
+    except GroupError as error:
+        raise FeatureError(str(error)) from None
+    return Cells(column.name, "text", np.zeros(0), column.codes, levels, 0)
+
+
+@dataclass(frozen=True)
+class _Namer:
+    column: str
+
+    def __call__(self, value: object) -> str:
+        return value_name(value, self.column)
+
+
+def _object_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> Cells:
+    """Read a column of mixed objects the way rows are read, value by value."""
+    numbers = np.zeros(column.length)
+    codes = np.full(column.length, -1, dtype=np.int64)
+    levels: dict[str, int] = {}
+    first = -1
+    for row, value in enumerate(column.objects):
+        try:
+            cell = encoder.cell(column.name, value, kind)
+        except FeatureError as error:
+            raise RowProblem(row, str(error)) from None
+        if cell is None:
+            continue
+        first = row if first < 0 else first
+        if isinstance(cell, str):
+            kind = "text"
+            codes[row] = levels.setdefault(cell, len(levels))
+        else:
+            kind = "number"
+            numbers[row] = cell
+    if first < 0:
+        return _nothing(column)
+    return Cells(column.name, kind, numbers, codes, list(levels), first)
+
+
+def _nothing(column: Column) -> Cells:
+    return Cells(column.name, None, np.zeros(0), np.zeros(0, dtype=np.int64), [], 0)
+
+
+def _complain(encoder: Encoder, column: Column, row: int, kind: FieldKind | None) -> None:
+    """Raise the error that reading this one value as a row's raises."""
+    value: Any
+    if column.kind == "text":
+        code = int(column.codes[row])
+        value = None if code < 0 else str(column.levels[code])
+    elif column.nulls is not None and column.nulls[row]:
+        value = None
+    else:
+        value = column.values[row].item()
+    try:
+        encoder.cell(column.name, value, kind)
+    except FeatureError as error:
+        raise RowProblem(row, str(error)) from None
+    raise AssertionError(f"{value!r} in {column.name!r} was refused in a frame only")
+
+
+def _wanted(position: int, cells: Cells) -> list[tuple[int, int, Feature]]:
+    """List the features of a column with the row and place where each first occurs."""
+    if cells.kind is None:
+        return []
+    if cells.kind == "number":
+        return [(cells.first, position, Feature("number", cells.field))]
+    first = _first_places(cells.codes, len(cells.levels))
+    return [
+        (int(row), position, Feature("level", cells.field, level))
+        for row, level in zip(first, cells.levels, strict=True)
+        if row >= 0
+    ]
+
+
+def _wanted_indicators(
+    fields: int, membership: FrameMembership, eligible: Any
+) -> list[tuple[int, int, Feature]]:
+    places = _first_places(membership.indices, len(membership.names))
+    rows = np.searchsorted(membership.indptr, places, side="right") - 1
+    return [
+        (
+            int(rows[number]),
+            fields + int(places[number] - membership.indptr[rows[number]]),
+            Feature("indicator", membership.names[number]),
+        )
+        for number in np.flatnonzero(eligible & (places >= 0)).tolist()
+    ]
+
+
+def _first_places(codes: Integers, size: int) -> Integers:
+    """Find where each code first occurs, -1 where it does not."""
+    first = np.full(size + 1, -1, dtype=np.int64)
+    # Written from the end, so that the earliest place stays; -1 falls on the spare last entry.
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first[:size]
+
+
+def _slot(cells: Cells, index: dict[Feature, int]) -> Slot:
+    if cells.kind == "number":
+        return Slot(index[Feature("number", cells.field)], cells.numbers)
+    numbers = [index.get(Feature("level", cells.field, level), _ABSENT) for level in cells.levels]
+    return Slot(np.array([*numbers, _ABSENT], dtype=np.int64)[cells.codes], None)
+
+
+def _indicator_slots(
+    membership: FrameMembership, eligible: Any, index: dict[Feature, int]
+) -> list[Slot]:
+    """Lay the indicators of every row into as many slots as the fullest row needs."""
+    length = len(membership.indptr) - 1
+    kept = np.flatnonzero(eligible[membership.indices])
+    rows = np.repeat(np.arange(length), np.diff(membership.indptr))[kept]
+    counts = np.bincount(rows, minlength=length)
+    within = np.arange(len(kept)) - (np.cumsum(counts) - counts)[rows]
+    number_of = np.array(
+        [
+            index.get(Feature("indicator", name), _ABSENT) if fits else _ABSENT
+            for name, fits in zip(membership.names, eligible, strict=True)
+        ],
+        dtype=np.int64,
+    )
+    numbers = number_of[membership.indices[kept]]
+    slots = []
+    for place in range(int(counts.max(initial=0))):
+        chosen = within == place
+        indices = np.full(length, _ABSENT, dtype=np.int64)
+        indices[rows[chosen]] = numbers[chosen]
+        slots.append(Slot(indices, None))
+    return slots
+
+
+def _assemble(slots: Sequence[Slot], length: int) -> tuple[Integers, Integers, Floats]:
+    """Put the entries of every row in ascending order of feature."""
+    slots, ordered = _in_order(slots)
+    counts = [np.zeros(1, dtype=np.int64)]
+    indices: list[Integers] = [np.zeros(0, dtype=np.int64)]
+    values: list[Floats] = [np.zeros(0)]
+    for low in range(0, length, _CHUNK):
+        part = slice(low, min(low + _CHUNK, length))
+        keys = np.full((part.stop - low, len(slots)), _ABSENT, dtype=np.int64)
+        entries = np.ones((part.stop - low, len(slots)))
+        for number, slot in enumerate(slots):
+            if slot.values is None:
+                assert not isinstance(slot.indices, int)
+                keys[:, number] = slot.indices[part]
+            else:
+                entries[:, number] = slot.values[part]
+                keys[entries[:, number] != 0.0, number] = slot.indices
+        if not ordered:
+            order = np.argsort(keys, axis=1)
+            keys = np.take_along_axis(keys, order, axis=1)
+            entries = np.take_along_axis(entries, order, axis=1)
+        present = keys != _ABSENT
+        counts.append(present.sum(axis=1))
+        indices.append(keys[present])
+        values.append(entries[present])
+    return np.cumsum(np.concatenate(counts)), np.concatenate(indices), np.concatenate(values)
+
+
+def _in_order(slots: Sequence[Slot]) -> tuple[list[Slot], bool]:
+    """Sort slots by feature, and say whether this puts every row in order."""
+    spans = []
+    for slot in slots:
+        if isinstance(slot.indices, int):
+            spans.append((slot.indices, slot.indices))
+            continue
+        present = slot.indices[slot.indices != _ABSENT]
+        if len(present):
+            spans.append((int(present.min()), int(present.max())))
+        else:
+            spans.append((_ABSENT, _ABSENT))
+    places = sorted(range(len(slots)), key=spans.__getitem__)
+    ends = [spans[place] for place in places]
+    ordered = all(left[1] < right[0] for left, right in itertools.pairwise(ends))
+    return [slots[place] for place in places], ordered

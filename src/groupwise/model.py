@@ -1,0 +1,261 @@
+"""Groupwise: the object people hold."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from groupwise import snapshot
+from groupwise.compiled import make_reduction
+from groupwise.configuration import as_aggregator, as_learners, checked_prior, checked_seed
+from groupwise.errors import ConfigurationError, TicketError
+from groupwise.features import Encoded, Encoder
+from groupwise.groups import Group, Groups
+from groupwise.kernels import compiling
+from groupwise.learners.ridge import Ridge
+from groupwise.losses import Loss, Square
+from groupwise.protocols import Aggregator, Awake, Learner, Row
+from groupwise.reduction import Play
+from groupwise.regret.ledger import Ledger
+from groupwise.regret.table import RegretTable, regret_table
+from groupwise.stream import NOBODY
+from groupwise.ticket import Settled, Ticket
+
+KEY_BYTES = 16
+REMEMBERED = 1 << 16
+"""How many combinations of awake groups are remembered as arrays."""
+
+
+class Groupwise:
+    """Predictions for a stream of individuals, with a regret guarantee for every group at once.
+
+    One no-regret learner per group and one aggregator over the awake ones (Algorithm 1 of the
+    paper; ``groupwise.reduction``).
+
+    Parameters
+    ----------
+    groups : declarations made with ``gw.by``, ``gw.cut``, ``gw.where``, ``gw.weight``, ``gw.pairs``.
+    learner : the per-group learner, or a list of them: the guarantee is then against the best of
+        them on each group. ``learners.Ridge()`` by default.
+    aggregator : ``aggregators.AdaNormalHedge()`` by default, or ``aggregators.Specialists()``.
+    loss : ``losses.Square(low, high)`` with the range of your labels.
+    features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1].
+    indicators : append a 0/1 feature for each declared group that is not a one-hot level already.
+    play : None for the aggregator's preferred play; "mean" or "sample" where that is sound.
+    clip : clip advice to the label range.
+    always_on : add a group that every row is in; its learner is the single-model baseline.
+    seed : names all the randomness there is.
+    prior : {group name: mass}; 1 for groups not named. A mass is fixed when its group appears.
+
+    >>> import groupwise as gw
+    >>> model = gw.Groupwise([gw.by("sex"), gw.by("smoker")], loss=gw.losses.Square(0, 50_000))
+    >>> ticket = model.predict({"sex": "male", "smoker": "no", "age": 0.4})
+    >>> list(ticket.groups)
+    ['sex=male', 'smoker=no', 'always_on']
+    >>> model.learn(ticket, 4_500)
+    >>> model.regret()["sex=male"]["rounds"]
+    1.0
+
+    Guarantee
+    ---------
+    After every label and for every group, regret ≤ certificate, as ``model.regret()`` shows both.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        learner: Ridge | Learner | Sequence[Ridge | Learner] | None = None,
+        aggregator: Aggregator | None = None,
+        loss: Loss | None = None,
+        features: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
+        indicators: bool = True,
+        play: str | None = None,
+        clip: bool = True,
+        always_on: bool = True,
+        seed: int = 0,
+        prior: Mapping[str, float] | None = None,
+    ) -> None:
+        self.groups = Groups(groups, always_on)
+        self.learners = as_learners(learner)
+        self.aggregator = as_aggregator(aggregator)
+        self.loss = Square() if loss is None else loss
+        if not isinstance(self.loss, Loss):
+            raise ConfigurationError(f"{self.loss!r} is not a loss; use gw.losses.Square(low, high).")
+        self.features = features
+        self.indicators = indicators
+        self.clip = clip
+        self.seed = checked_seed(seed)
+        self.prior = checked_prior(prior)
+        self._encoder = Encoder(features, indicators, self.groups)
+        with compiling():
+            self._reduction = make_reduction(
+                self.learners, self.aggregator, self.loss, play, clip, self.seed
+            )
+            self._ledger = Ledger(len(self.learners), self.loss.linear_hindsight)
+        self.play = self._reduction.play
+        self._names: list[str] = []
+        self._index: dict[str, int] = {}
+        self._awake: dict[tuple[str, ...], Awake] = {}
+        self._key = os.urandom(KEY_BYTES)
+        self._next = 0
+        self._settled = Settled()
+        self._version = 0
+
+    def predict(self, row: Mapping[str, Any]) -> Ticket:
+        """The prediction for a row, as a ticket to settle with its label. Changes nothing else."""
+        ticket = self._ticket(row)
+        self._next += 1
+        return ticket
+
+    def predict_one(self, row: Mapping[str, Any]) -> float:
+        """The prediction that the next ticket would hold; no ticket is issued."""
+        return self._ticket(row).prediction
+
+    def learn(self, ticket: Ticket, y: float) -> None:
+        """Settle a ticket with its label: now or much later, in any order, once."""
+        self._check(ticket)
+        label = self.loss.encode(y)
+        if ticket.groups:
+            self._learn(ticket, label)
+        self._settle(ticket.number)
+
+    def learn_one(self, row: Mapping[str, Any], y: float) -> None:
+        """Learn from a row whose label is known at once; no ticket to keep."""
+        self.learn(self.predict(row), y)
+
+    def forget(self, ticket: Ticket) -> None:
+        """Drop a ticket whose label will never come; its number counts as settled."""
+        self._check(ticket)
+        self._settle(ticket.number)
+
+    def regret(self) -> RegretTable:
+        """Regret and certificate of every group over the settled rounds."""
+        return regret_table(
+            self._reduction,
+            self._ledger,
+            self._names,
+            len(self._encoder.names),
+            self._version,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, which :func:`groupwise.load` resumes from bit for bit."""
+        snapshot.save(self, path)
+
+    def _ticket(self, row: Mapping[str, Any]) -> Ticket:
+        names, weights = self.groups.of_row(row)
+        encoded = self._encoder.encode(row, names)
+        if not names:
+            play = Play(NOBODY, np.empty((2, 0, len(self.learners))))
+            return self._issue(row, {}, play, None)
+        awake, new = self._numbers(names, weights)
+        features = self._row(encoded)
+        if new or encoded.new:
+            self._reserve(new, len(features.names))
+            known = None
+        else:
+            known = (self._encoder, awake, features)
+        play = self._reduction.predict(self._next, awake, features)
+        return self._issue(row, dict(zip(names, weights, strict=True)), play, known)
+
+    def _issue(
+        self,
+        row: Mapping[str, Any],
+        groups: dict[str, float],
+        play: Play,
+        encoded: tuple[object, Awake, Row] | None,
+    ) -> Ticket:
+        return Ticket(
+            self._next,
+            dict(row),
+            groups,
+            self.loss.decode(play.prediction),
+            play,
+            self.loss,
+            self._version,
+            self._key,
+            encoded,
+        )
+
+    def _check(self, ticket: Ticket) -> None:
+        if not isinstance(ticket, Ticket):
+            raise TicketError(f"{ticket!r} is not a ticket. Give what model.predict returned.")
+        number = ticket.number
+        if ticket.issuer is self._key:
+            issued = number < self._next
+        else:  # through a file or as text, perhaps after the snapshot that this model came from
+            issued = ticket.issuer in (self._key, ticket.signature(self._key))
+        if not issued:
+            raise TicketError(
+                f"Ticket {number} was not issued by this model. Settle it with the model that "
+                "issued it, or with one loaded from that model's snapshot."
+            )
+        if number in self._settled:
+            raise TicketError(f"Ticket {number} is settled already; a ticket is settled once.")
+
+    def _settle(self, number: int) -> None:
+        self._settled.add(number)
+        self._next = max(self._next, number + 1)
+
+    def _learn(self, ticket: Ticket, label: float) -> None:
+        if ticket.encoded is not None and ticket.encoded[0] is self._encoder:
+            _, awake, row = ticket.encoded
+            new: tuple[str, ...] = ()
+            encoded = None
+        else:
+            names = list(ticket.groups)
+            awake, new = self._numbers(names, list(ticket.groups.values()))
+            encoded = self._encoder.encode(ticket.row, names)
+            row = self._row(encoded)
+            self._reserve(new, len(row.names))
+        _, settled = self._reduction.learn(ticket.number, awake, row, label)
+        played = settled
+        if ticket.version != self._version:
+            played = self._reduction.score(ticket.play, label)
+        # always_on comes last in every row
+        baseline = float(played.losses[-1, 0]) if self.groups.always_on else math.nan
+        if encoded is not None:
+            self._admit(new)
+            self._encoder.admit(encoded)
+        self._ledger.record(awake, row, label, settled, played, baseline)
+        self._version += 1
+
+    def _numbers(self, names: list[str], weights: list[float]) -> tuple[Awake, tuple[str, ...]]:
+        """The awake groups by number; new ones get the next numbers, for now."""
+        whole = weights.count(1.0) == len(weights)
+        key = tuple(names)
+        if whole and key in self._awake:
+            return self._awake[key], ()
+        new = tuple(name for name in names if name not in self._index)
+        numbers = {name: len(self._names) + i for i, name in enumerate(new)}
+        indices = [self._index[name] if name in self._index else numbers[name] for name in names]
+        awake = Awake(np.array(indices, dtype=np.int64), np.array(weights))
+        if whole and not new:
+            if len(self._awake) >= REMEMBERED:
+                self._awake.clear()
+            self._awake[key] = awake
+        return awake, new
+
+    def _row(self, encoded: Encoded) -> Row:
+        names = self._encoder.names
+        if encoded.new:
+            names = [*names, *(feature.name for feature in encoded.new)]
+        return Row(encoded.indices, encoded.values, names)
+
+    def _reserve(self, new: Sequence[str], features: int) -> None:
+        count = len(self._names) + len(new)
+        masses = [self.prior.get(name, 1.0) for name in new]
+        self._reduction.reserve(count, features, masses)
+        self._ledger.reserve(count, features)
+
+    def _admit(self, new: Sequence[str]) -> None:
+        for name in new:
+            self._index[name] = len(self._names)
+            self._names.append(name)
+
+
+def load(path: str | os.PathLike[str]) -> Groupwise:
+    """The model that :meth:`Groupwise.save` wrote; it continues bit for bit."""
+    return snapshot.load(path, Groupwise)

@@ -1,0 +1,75 @@
+"""What is carried from round to round: arrays with a leading group axis, so G learners are one struct.
+
+The second axis, where there is one, is the learner within the group; an *expert* is a (group,
+learner) pair. All losses are scaled to [0, 1]. The kernels change these arrays in place.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+class RidgeState(NamedTuple):
+    """All groups' ridge models. P is ``inverse`` less the outer products of the ``count`` held rows."""
+
+    theta: Vector
+    inverse: Vector
+    held: Vector
+    count: Index
+    minimum: Vector
+    """M = Σ w e² / (1 + w xᵀPx) = min_θ λ‖θ‖² + Σ w (θ·x − y)²."""
+    log_determinant: Vector
+    """ln det(A / λ), kept for the forward form."""
+
+
+class AggregatorState(NamedTuple):
+    """The sleeping-experts algorithm: one entry per expert."""
+
+    regret: Vector
+    """R_i = Σ I_i(ℓ̂ − ℓ_i)."""
+    absolute: Vector
+    """C_i = Σ |I_i(ℓ̂ − ℓ_i)|."""
+    mass: Vector
+    """The prior mass m_i, given when the expert is made and never changed."""
+    largest: Vector
+    """The largest |r_i| of any expert in any round; above 1 the guarantee is void."""
+
+
+class LedgerState(NamedTuple):
+    """Sums over the settled rounds of each group, weighted by membership."""
+
+    rounds: Vector
+    loss: Vector
+    """Losses of the plays; their expectation over the aggregator's draw where it samples."""
+    realised_loss: Vector
+    delay: Vector
+    baseline_loss: Vector
+    expert_loss: Vector
+    """Losses of each learner of the group, at settlement."""
+
+
+class HindsightSums(NamedTuple):
+    """Per group: Σ w x xᵀ (lower triangle, plus rows held back), Σ w y x and Σ w y²."""
+
+    gram: Vector
+    moment: Vector
+    power: Vector
+    held: Vector
+    count: Index
+
+
+class Settings(NamedTuple):
+    """What the kernels need to know of a configuration, as plain numbers."""
+
+    aggregator: int
+    play: int
+    loss: int
+    seed: int
+    eta: float
+    scale: float
+    low: float
+    high: float
