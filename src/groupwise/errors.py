@@ -31,3 +31,7 @@ class SnapshotError(GroupwiseError):
 
 class DatasetError(GroupwiseError):
     """A data set is missing, or is not the file that was expected."""
+
+
+class OutputError(GroupwiseError):
+    """A result cannot be written where it should go."""

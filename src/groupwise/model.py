@@ -1,6 +1,5 @@
 """Groupwise: the object people hold."""
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from groupwise import snapshot
-from groupwise.compiled import make_reduction
 from groupwise.configuration import as_aggregator, as_learners, checked_prior, checked_seed
 from groupwise.errors import ConfigurationError, TicketError
-from groupwise.features import Encoded, Encoder
+from groupwise.features import Encoder
 from groupwise.groups import Group, Groups
 from groupwise.kernels import compiling
 from groupwise.learners.ridge import Ridge
 from groupwise.losses import Loss, Square
-from groupwise.protocols import Aggregator, Awake, Learner, Row
-from groupwise.reduction import Play
+from groupwise.protocols import Aggregator, Awake, Learner
+from groupwise.reduction import Play, Reduction
 from groupwise.regret.ledger import Ledger
 from groupwise.regret.table import RegretTable, regret_table
+from groupwise.rounds import rounds_for
 from groupwise.stream import NOBODY
 from groupwise.ticket import Settled, Ticket
 
@@ -90,10 +89,11 @@ class Groupwise:
         self.prior = checked_prior(prior)
         self._encoder = Encoder(features, indicators, self.groups)
         with compiling():
-            self._reduction = make_reduction(
+            self._reduction = Reduction(
                 self.learners, self.aggregator, self.loss, play, clip, self.seed
             )
             self._ledger = Ledger(len(self.learners), self.loss.linear_hindsight)
+            self._rounds = rounds_for(self._reduction, self._ledger, always_on)
         self.play = self._reduction.play
         self._names: list[str] = []
         self._index: dict[str, int] = {}
@@ -117,7 +117,7 @@ class Groupwise:
         """Settle a ticket with its label: now or much later, in any order, once."""
         self._check(ticket)
         label = self.loss.encode(y)
-        if ticket.groups:
+        if ticket.names:
             self._learn(ticket, label)
         self._settle(ticket.number)
 
@@ -145,39 +145,20 @@ class Groupwise:
         snapshot.save(self, path)
 
     def _ticket(self, row: Mapping[str, Any]) -> Ticket:
-        names, weights = self.groups.of_row(row)
+        names, weights = self.groups.read(row)
         encoded = self._encoder.encode(row, names)
+        stamp = self.loss, self._version, self._key
         if not names:
             play = Play(NOBODY, np.empty((2, 0, len(self.learners))))
-            return self._issue(row, {}, play, None)
+            return Ticket(self._next, dict(row), names, weights, play, *stamp)
         awake, new = self._numbers(names, weights)
-        features = self._row(encoded)
         if new or encoded.new:
-            self._reserve(new, len(features.names))
-            known = None
-        else:
-            known = (self._encoder, awake, features)
-        play = self._reduction.predict(self._next, awake, features)
-        return self._issue(row, dict(zip(names, weights, strict=True)), play, known)
-
-    def _issue(
-        self,
-        row: Mapping[str, Any],
-        groups: dict[str, float],
-        play: Play,
-        encoded: tuple[object, Awake, Row] | None,
-    ) -> Ticket:
-        return Ticket(
-            self._next,
-            dict(row),
-            groups,
-            self.loss.decode(play.prediction),
-            play,
-            self.loss,
-            self._version,
-            self._key,
-            encoded,
-        )
+            self._reserve(new, len(encoded.names))
+        play = self._rounds.predict(self._next, awake, encoded)
+        if play.prediction != play.prediction:
+            raise self._encoder.refusal(row)
+        known = () if new or encoded.new else (self._encoder, awake, encoded)
+        return Ticket(self._next, dict(row), names, weights, play, *stamp, *known)
 
     def _check(self, ticket: Ticket) -> None:
         if not isinstance(ticket, Ticket):
@@ -200,26 +181,17 @@ class Groupwise:
         self._next = max(self._next, number + 1)
 
     def _learn(self, ticket: Ticket, label: float) -> None:
-        if ticket.encoded is not None and ticket.encoded[0] is self._encoder:
-            _, awake, row = ticket.encoded
-            new: tuple[str, ...] = ()
-            encoded = None
+        late = None if ticket.version == self._version else ticket.play
+        awake, row = ticket.awake, ticket.encoded
+        if awake is not None and row is not None and ticket.encoder is self._encoder:
+            self._rounds.settle(ticket.number, awake, row, label, late)
         else:
-            names = list(ticket.groups)
-            awake, new = self._numbers(names, list(ticket.groups.values()))
-            encoded = self._encoder.encode(ticket.row, names)
-            row = self._row(encoded)
+            awake, new = self._numbers(list(ticket.names), list(ticket.memberships))
+            row = self._encoder.encode(ticket.row, ticket.names)
             self._reserve(new, len(row.names))
-        _, settled = self._reduction.learn(ticket.number, awake, row, label)
-        played = settled
-        if ticket.version != self._version:
-            played = self._reduction.score(ticket.play, label)
-        # always_on comes last in every row
-        baseline = float(played.losses[-1, 0]) if self.groups.always_on else math.nan
-        if encoded is not None:
+            self._rounds.settle(ticket.number, awake, row, label, late)
             self._admit(new)
-            self._encoder.admit(encoded)
-        self._ledger.record(awake, row, label, settled, played, baseline)
+            self._encoder.admit(row)
         self._version += 1
 
     def _numbers(self, names: list[str], weights: list[float]) -> tuple[Awake, tuple[str, ...]]:
@@ -228,6 +200,7 @@ class Groupwise:
         key = tuple(names)
         if whole and key in self._awake:
             return self._awake[key], ()
+        self.groups.check_distinct(names)
         new = tuple(name for name in names if name not in self._index)
         numbers = {name: len(self._names) + i for i, name in enumerate(new)}
         indices = [self._index[name] if name in self._index else numbers[name] for name in names]
@@ -238,17 +211,10 @@ class Groupwise:
             self._awake[key] = awake
         return awake, new
 
-    def _row(self, encoded: Encoded) -> Row:
-        names = self._encoder.names
-        if encoded.new:
-            names = [*names, *(feature.name for feature in encoded.new)]
-        return Row(encoded.indices, encoded.values, names)
-
     def _reserve(self, new: Sequence[str], features: int) -> None:
         count = len(self._names) + len(new)
         masses = [self.prior.get(name, 1.0) for name in new]
-        self._reduction.reserve(count, features, masses)
-        self._ledger.reserve(count, features)
+        self._rounds.reserve(count, features, masses)
 
     def _admit(self, new: Sequence[str]) -> None:
         for name in new:

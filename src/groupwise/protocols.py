@@ -6,7 +6,7 @@ can be your own: a :class:`Learner` (one copy per group) and an :class:`Aggregat
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from groupwise.states import Index, Vector
 
 
 class Row(NamedTuple):
-    """One individual as numbers: the non-zero features, by position in ``names``."""
+    """One individual as numbers: features by position in ``names``, those left out are 0."""
 
     indices: Index
     values: Vector
     names: Sequence[str]
+    new: tuple[Any, ...] = ()
+    """The features that this row is the first to have; their names come last in ``names``."""
 
     def dense(self) -> Vector:
         """All features seen so far, zeros included."""
@@ -30,10 +32,8 @@ class Row(NamedTuple):
 
     def mapping(self) -> dict[str, float]:
         """The non-zero features by name."""
-        return {
-            self.names[i]: v
-            for i, v in zip(self.indices.tolist(), self.values.tolist(), strict=True)
-        }
+        cells = zip(self.indices.tolist(), self.values.tolist(), strict=True)
+        return {self.names[i]: value for i, value in cells if value != 0.0}
 
 
 class Awake(NamedTuple):

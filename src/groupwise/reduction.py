@@ -64,9 +64,6 @@ class Settlement(NamedTuple):
 class Reduction:
     """Algorithm 1 on numbers: groups are integers, rows are vectors, labels are in [0, 1]."""
 
-    compiled = False
-    """Is a whole round one compiled call?"""
-
     def __init__(
         self,
         learners: Sequence[Ridge | Learner],
@@ -159,6 +156,12 @@ class Reduction:
         if masses:
             fresh = np.asarray(masses)[:, None] / len(self.learners)
             self.state.mass[groups - len(masses) : groups] = fresh
+
+    @property
+    def compiled(self) -> bool:
+        """Are the aggregator and all learners compiled?"""
+        given = self.settings.aggregator == rounds.GIVEN
+        return not given and all(isinstance(x, Ridge) for x in self.learners)
 
     def widen(self, features: int) -> None:
         """Get ready to learn from rows with this many features."""

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from groupwise.compiled import make_reduction
 from groupwise.configuration import as_aggregator, as_learners, checked_seed
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
 from groupwise.kernels import compiling
@@ -153,7 +152,7 @@ def replay(
     seed = checked_seed(seed)
 
     def engine() -> tuple[Reduction, Ledger, int]:
-        reduction = make_reduction(learners, chosen, loss, play, clip, seed)
+        reduction = Reduction(learners, chosen, loss, play, clip, seed)
         ledger = Ledger(len(learners), loss.linear_hindsight)
         width = len(inputs.feature_names)
         reduction.reserve(len(names), width, masses)

@@ -124,8 +124,7 @@ def _restore(
     model._settled = Settled(header["settled"])
     model._version = int(header["version"])
     groups, features = len(model._names), len(model._encoder.names)
-    model._reduction.reserve(groups, features)
-    model._ledger.reserve(groups, features)
+    model._rounds.reserve(groups, features)
     if arrays["ridge.held"].shape[2]:
         model._reduction.widen(features)
     for key, state in _states(model).items():
@@ -135,4 +134,5 @@ def _restore(
             if saved.shape != target.shape or saved.dtype != target.dtype:
                 raise ValueError(f"{key}.{name} has shape {saved.shape}, not {target.shape}")
             target[...] = saved
+    model._rounds.refresh()
     return model

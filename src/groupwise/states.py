@@ -9,6 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+LARGEST = 1e100
+"""No feature may be larger: products of two must stay finite."""
+
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
 

@@ -3,8 +3,8 @@
 import bisect
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from hashlib import blake2b
@@ -21,28 +21,42 @@ from groupwise.states import Vector
 SIGNATURE_BYTES = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Ticket:
     """One prediction, to be settled when its label is known.
 
-    ``groups`` maps the awake groups, new ones included, to the row's weights in them. ``advice``
-    and ``weights`` (the aggregator's) have a row per awake group, in that order, and a column per
+    Read it, keep it, do not change it. ``groups`` maps the awake groups, new ones included, to the
+    row's weights in them. ``advice`` and ``weights`` (the aggregator's) have a row per awake group, in that order, and a column per
     learner where a group has several. ``prediction`` and ``advice`` are in the label's units.
     """
 
     number: int
     row: Mapping[str, Any]
-    groups: Mapping[str, float]
-    prediction: float
-    play: Play = field(repr=False)
+    names: Sequence[str]
+    """The awake groups, new ones included."""
+    memberships: Sequence[float]
+    """The row's weights in them."""
+    play: Play
     """The play as the reduction made it, scaled to [0, 1]."""
-    loss: Loss = field(repr=False)
-    version: int = field(repr=False)
+    loss: Loss
+    version: int
     """How many labels the model had learned from when it played."""
-    issuer: bytes = field(repr=False)
+    issuer: bytes
     """The issuing model's key or, after a passage through JSON, a signature made with it."""
-    encoded: tuple[object, Awake, Row] | None = field(default=None, repr=False)
-    """The row as numbers, and whose numbers they are; saves the model from doing it twice."""
+    encoder: object = None
+    """Whose numbers ``awake`` and ``encoded`` are, where they are there: no need to do it twice."""
+    awake: Awake | None = None
+    encoded: Row | None = None
+
+    @property
+    def prediction(self) -> float:
+        """The prediction, in the label's units."""
+        return self.loss.decode(self.play.prediction)
+
+    @property
+    def groups(self) -> dict[str, float]:
+        """The awake groups and the row's weights in them."""
+        return dict(zip(self.names, self.memberships, strict=True))
 
     @property
     def advice(self) -> Vector:
@@ -59,8 +73,7 @@ class Ticket:
         return {
             "number": self.number,
             "row": {name: _plain(name, value) for name, value in self.row.items()},
-            "groups": dict(self.groups),
-            "prediction": self.prediction,
+            "groups": self.groups,
             "play": {"prediction": self.play.prediction, "said": self.play.said.tolist()},
             "loss": self.loss.to_dict(),
             "version": self.version,
@@ -70,6 +83,10 @@ class Ticket:
         """What proves that the model with this key issued a ticket with this content."""
         text = json.dumps(self.content(), sort_keys=True)
         return blake2b(text.encode(), key=key, digest_size=SIGNATURE_BYTES).digest()
+
+    def __repr__(self) -> str:
+        groups = ", ".join(self.groups)
+        return f"Ticket(number={self.number}, prediction={self.prediction!r}, groups=[{groups}])"
 
     def to_json(self) -> str:
         """The ticket as text, to be settled by another process."""
@@ -86,8 +103,8 @@ class Ticket:
             return cls(
                 number=_integer(fields["number"]),
                 row=dict(fields["row"]),
-                groups={str(name): float(weight) for name, weight in fields["groups"].items()},
-                prediction=float(fields["prediction"]),
+                names=[str(name) for name in fields["groups"]],
+                memberships=[float(weight) for weight in fields["groups"].values()],
                 play=Play(float(play["prediction"]), np.array(play["said"], dtype=np.float64)),
                 loss=loss_from_dict(fields["loss"]),
                 version=_integer(fields["version"]),
@@ -102,8 +119,8 @@ class Ticket:
         return Ticket, (
             self.number,
             dict(self.row),
-            dict(self.groups),
-            self.prediction,
+            list(self.names),
+            list(self.memberships),
             self.play,
             self.loss,
             self.version,
@@ -153,24 +170,28 @@ class Settled:
         self.intervals = [] if intervals is None else [list(pair) for pair in intervals]
 
     def __contains__(self, number: int) -> bool:
-        place = bisect.bisect_right(self.intervals, number, key=lambda pair: pair[0]) - 1
-        return place >= 0 and number < self.intervals[place][1]
+        intervals = self.intervals
+        if not intervals or number >= intervals[-1][1]:  # by far the most common case
+            return False
+        place = bisect.bisect_right(intervals, number, key=lambda pair: pair[0]) - 1
+        return place >= 0 and number < intervals[place][1]
 
     def __len__(self) -> int:
         return sum(last - first for first, last in self.intervals)
 
     def add(self, number: int) -> None:
         """Add one number that is not in the set."""
-        self.add_range(number, number + 1)
+        intervals = self.intervals
+        if intervals and intervals[-1][1] == number:  # by far the most common case
+            intervals[-1][1] = number + 1
+        else:
+            self.add_range(number, number + 1)
 
     def add_range(self, first: int, last: int) -> None:
         """Add the numbers first … last − 1, none of which is in the set."""
         if first == last:
             return
         intervals = self.intervals
-        if intervals and intervals[-1][1] == first:  # by far the most common case
-            intervals[-1][1] = last
-            return
         place = bisect.bisect_right(intervals, first, key=lambda pair: pair[0])
         joins_left = place > 0 and intervals[place - 1][1] == first
         joins_right = place < len(intervals) and intervals[place][0] == last

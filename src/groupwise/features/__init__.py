@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .encoder import Encoder
-from .parts import Encoded, EncodedFrame, Feature
+from .parts import EncodedFrame, Feature
 
-__all__ = ["Encoded", "EncodedFrame", "Encoder", "Feature"]
+__all__ = ["EncodedFrame", "Encoder", "Feature"]

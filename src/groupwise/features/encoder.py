@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from operator import itemgetter
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import FeatureError
 from ..groups import FrameMembership, Groups
 from ..groups.values import is_missing
+from ..protocols import Row
+from ..states import LARGEST
 from .parts import (
     Declared,
-    Encoded,
     EncodedFrame,
     Feature,
     FieldKind,
@@ -25,7 +28,6 @@ from .parts import (
     read_declared,
 )
 
-_PLAIN = frozenset({float, int, bool})
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)
 
 # How much is remembered about rows seen: layouts, combinations of levels per layout, group names.
@@ -34,18 +36,30 @@ _LAYOUTS = 64
 _PATTERNS = 1024
 _GROUP_NAMES = 1 << 16
 
+_as_row = tuple.__new__  # what Row(...) does, without its frame
+
+
+_Pattern: TypeAlias = tuple[Integers, Integers | None, Callable[..., bytes]]
+"""The features of a row in ascending order, the order of its values (None: as they come), and what
+packs the values."""
+
 
 @dataclass
 class _Layout:
     """What is known about rows with the same fields, each of them seen before."""
 
-    numbers: list[str]
+    size: int
+    get: Callable[[Mapping[str, Any]], Sequence[Any]]
+    """Gives the numbers of a row."""
     texts: list[tuple[str, dict[str, int]]]
     indices: list[int]
-    whole: bool
+    """The features of the numbers."""
     ranges: list[tuple[float, float]]
     """Where declared so, the low end and the span of each number."""
-    patterns: dict[tuple[int, ...], tuple[Integers, Integers | None]]
+    plain: _Pattern
+    """The pattern of the numbers alone."""
+    patterns: dict[tuple[int, ...], _Pattern]
+    """Patterns with these levels and indicators."""
 
 
 class Encoder:
@@ -83,15 +97,17 @@ class Encoder:
         self.kinds: dict[str, FieldKind] = {}
         self.index: dict[Feature, int] = {}
         self._levels: dict[str, dict[str, int]] = {}
-        self._start_afresh()
+        self._layouts: dict[frozenset[str] | None, _Layout] = {}
+        self._last: _Layout | None = None
+        self._indicator_of: dict[str, int] = {}
         self.admit([Feature("number", field) for field in self._bounds])
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def admit(self, new: Encoded | EncodedFrame | Iterable[Feature]) -> None:
+    def admit(self, new: Row | EncodedFrame | Iterable[Feature]) -> None:
         """Register the new features of what was encoded; those known already stay as they are."""
-        found = new.new if isinstance(new, (Encoded, EncodedFrame)) else tuple(new)
+        found = new.new if isinstance(new, (Row, EncodedFrame)) else tuple(new)
         if not found:
             return
         kinds: dict[str, FieldKind] = {}
@@ -111,24 +127,24 @@ class Encoder:
             if feature.kind == "level":
                 self._levels.setdefault(feature.field, {})[feature.level] = index
 
-    def encode(self, row: Mapping[str, Any], awake: Sequence[str]) -> Encoded:
+    def encode(self, row: Mapping[str, Any], awake: Sequence[str]) -> Row:
         """Turn a row into numbers; `awake` are the names of its groups, as `Groups` gives them."""
-        if type(row) is dict or isinstance(row, Mapping):
-            layout = self._layouts.get(tuple(row) if self.declared is None else None)
+        layout = self._last
+        if layout is not None and type(row) is dict:
+            try:
+                if self.declared is None and len(row) != layout.size:
+                    raise KeyError
+                return self._encode_known(layout, row, awake)
+            except (KeyError, TypeError, OverflowError, struct.error):
+                pass  # other fields than last time, or something new or wrong
+        if isinstance(row, Mapping):
+            layout = self._last = self._layouts.get(self._layout_key(row))
             if layout is not None:
                 try:
-                    found = self._encode_known(layout, row, awake)
-                except (KeyError, TypeError, OverflowError):
-                    found = None  # the careful way finds what is wrong
-                if found is not None:
-                    return found
+                    return self._encode_known(layout, row, awake)
+                except (KeyError, TypeError, OverflowError, struct.error):
+                    pass  # the careful way finds what is new or wrong
         return self._encode_carefully(row, awake)
-
-    def names_with(self, encoded: Encoded | EncodedFrame) -> list[str]:
-        """Give the names of all features, those that were new when encoding at the end."""
-        if not encoded.new:
-            return self.names
-        return self.names + [feature.name for feature in encoded.new]
 
     def encode_frame(self, frame: object, membership: FrameMembership) -> EncodedFrame:
         """Turn a frame into numbers: the same, bit for bit, as encoding and admitting row by row.
@@ -150,27 +166,37 @@ class Encoder:
 
     def _encode_known(
         self, layout: _Layout, row: Mapping[str, Any], awake: Sequence[str]
-    ) -> Encoded | None:
-        """Encode a row of plain values, nothing new in it; None when it is not so simple."""
-        if layout.whole:
-            numbers = list(row.values())
-        else:
-            numbers = [row[field] for field in layout.numbers]
-        if not _PLAIN.issuperset(map(type, numbers)):
-            return None
+    ) -> Row:
+        """Encode a row of plain values, nothing new in it; an error when it is not so simple."""
+        numbers = layout.get(row)
         if layout.ranges:
             numbers = [
                 (number - low) / span
                 for number, (low, span) in zip(numbers, layout.ranges, strict=True)
             ]
-        total = sum(numbers)
-        if total - total != 0:  # NaN or infinity, or a sum beyond the largest float
-            return None
-        ones: list[int] = []
+        if not -LARGEST < sum(numbers) < LARGEST:  # also where one is not a number
+            raise OverflowError
+        if not layout.texts and not self.indicators:
+            indices, order, pack = layout.plain
+            values = np.frombuffer(bytearray(pack(*numbers)))
+        else:
+            ones = self._ones(layout, row, awake)
+            pattern = layout.patterns.get(ones)
+            indices, order, pack = pattern or _remember_pattern(layout, ones)
+            values = np.frombuffer(bytearray(pack(*numbers, *(1.0 for _ in ones))))
+        if order is not None:
+            values = values[order]
+        return _as_row(Row, (indices, values, self.names, ()))
+
+    def _ones(
+        self, layout: _Layout, row: Mapping[str, Any], awake: Sequence[str]
+    ) -> tuple[int, ...]:
+        """The features of the row's levels and indicators."""
+        ones = []
         for field, levels in layout.texts:
             value = row[field]
             if type(value) is not str:
-                return None
+                raise TypeError
             ones.append(levels[value])
         if self.indicators:
             known = self._indicator_of
@@ -178,19 +204,9 @@ class Encoder:
                 index = known[name]
                 if index >= 0:
                     ones.append(index)
-        pattern = layout.patterns.get(tuple(ones))
-        if pattern is None:
-            pattern = _remember_pattern(layout, ones)
-        indices, order = pattern
-        values = np.array(numbers + [1.0] * len(ones) if ones else numbers, dtype=np.float64)
-        if order is not None:
-            values = values[order]
-        if all(numbers):
-            return Encoded(indices, values, ())
-        kept = values != 0.0
-        return Encoded(indices[kept], values[kept], ())
+        return tuple(ones)
 
-    def _encode_carefully(self, row: Mapping[str, Any], awake: Sequence[str]) -> Encoded:
+    def _encode_carefully(self, row: Mapping[str, Any], awake: Sequence[str]) -> Row:
         new: dict[Feature, int] = {}
         kinds: dict[str, FieldKind] = {}
         found: dict[int, float] = {}
@@ -214,7 +230,8 @@ class Encoder:
         kept = sorted(item for item in found.items() if item[1] != 0.0)
         indices = np.array([index for index, _ in kept], dtype=np.int64)
         values = np.array([value for _, value in kept], dtype=np.float64)
-        return Encoded(indices, values, tuple(new))
+        names = [*self.names, *(feature.name for feature in new)] if new else self.names
+        return Row(indices, values, names, tuple(new))
 
     def _number(self, feature: Feature, new: dict[Feature, int]) -> int:
         index = self.index.get(feature)
@@ -264,9 +281,15 @@ class Encoder:
         if kind == "text":
             raise FeatureError(changed_kind(field, value, kind))
         number = self._scaled(field, value)
-        if not math.isfinite(number):
+        if not abs(number) <= LARGEST:
             raise FeatureError(self._unusable(field, value))
         return number
+
+    def refusal(self, row: Mapping[str, Any]) -> FeatureError:
+        """The error for a row that holds a number beyond all bounds."""
+        fields = ((field, value) for field, value in self._fields(row) if type(value) is not str)
+        field, value = max(fields, key=lambda cell: abs(self._scaled(*cell)))
+        return FeatureError(self._unusable(field, value))
 
     def scale(self, field: str, values: Floats) -> Floats:
         """Scale a column the way single values are."""
@@ -288,7 +311,7 @@ class Encoder:
 
     def _unusable(self, field: str, value: object) -> str:
         advice = "Fill it in" if self.declared is not None else "Fill it in, or leave the field out"
-        return f"Field {field!r} is {value!r}, and a feature is a finite number. {advice}."
+        return f"Field {field!r} is {value!r}, and a feature is a finite number of at most 1e100. {advice}."
 
     def has_indicator(self, name: str, kinds: Mapping[str, FieldKind]) -> bool:
         """Say whether a group is a feature of its own; `kinds` are those the rows at hand add."""
@@ -299,10 +322,6 @@ class Encoder:
         return column is None or self.kinds.get(column, kinds.get(column)) != "text"
 
     # What is remembered about rows seen before.
-
-    def _start_afresh(self) -> None:
-        self._layouts: dict[tuple[str, ...] | None, _Layout] = {}
-        self._indicator_of: dict[str, int] = {}
 
     def _remember_indicator(self, name: str, index: int) -> None:
         indicator = self.groups.indicator(name)
@@ -323,7 +342,7 @@ class Encoder:
         used = self.declared
         if used is None:
             used = tuple(field for field in row if field not in skipped)
-        key = None if self.declared is not None else tuple(row)
+        key = self._layout_key(row)
         if key in self._layouts or any(field not in self.kinds for field in used):
             return
         numbers = [field for field in used if self.kinds[field] == "number"]
@@ -331,10 +350,13 @@ class Encoder:
         bounds = [self._bounds[field] for field in numbers if field in self._bounds]
         ranges = [(low, high - low) for low, high in bounds]
         indices = [self.index[Feature("number", field)] for field in numbers]
-        whole = self.declared is None and len(numbers) == len(row)
         if len(self._layouts) >= _LAYOUTS:
             self._layouts.clear()
-        self._layouts[key] = _Layout(numbers, texts, indices, whole, ranges, {})
+        layout = _Layout(len(row), _getter(numbers), texts, indices, ranges, _pattern(indices), {})
+        self._layouts[key] = layout
+
+    def _layout_key(self, row: Mapping[str, Any]) -> frozenset[str] | None:
+        return frozenset(row) if self.declared is None else None
 
     # Snapshots.
 
@@ -371,15 +393,29 @@ class Encoder:
         self.__dict__.update(self.from_dict(state["state"], state["groups"]).__dict__)
 
 
-def _remember_pattern(layout: _Layout, ones: list[int]) -> tuple[Integers, Integers | None]:
-    """Put the features of a layout and of given levels and indicators in order, once."""
-    indices = np.array(layout.indices + ones, dtype=np.int64)
-    order = None
-    if (np.diff(indices) < 0).any():
-        order = np.argsort(indices).astype(np.int64)
-        indices = indices[order]
-    indices.setflags(write=False)  # handed out with every row of this pattern
+def _getter(fields: list[str]) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
+    """What gives the values of these fields."""
+    if len(fields) > 1:
+        return itemgetter(*fields)
+    return lambda row: [row[field] for field in fields]
+
+
+def _pattern(indices: list[int]) -> _Pattern:
+    """Put features in order, once for all rows that have them."""
+    numbers = np.array(indices, dtype=np.int64)
+    # struct refuses text, which numpy would read as a number
+    pack = struct.Struct(f"{len(indices)}d").pack
+    if (np.diff(numbers) < 0).any():
+        order = np.argsort(numbers).astype(np.int64)
+        numbers = numbers[order]
+    else:
+        order = None
+    numbers.setflags(write=False)  # handed out with every row of this pattern
+    return numbers, order, pack
+
+
+def _remember_pattern(layout: _Layout, ones: tuple[int, ...]) -> _Pattern:
     if len(layout.patterns) >= _PATTERNS:
         layout.patterns.clear()
-    layout.patterns[tuple(ones)] = indices, order
-    return indices, order
+    found = layout.patterns[ones] = _pattern([*layout.indices, *ones])
+    return found

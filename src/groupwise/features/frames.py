@@ -13,6 +13,7 @@ from ..errors import FeatureError, GroupError
 from ..groups import FrameMembership
 from ..groups.columns import Column, Table, as_table
 from ..groups.values import value_name
+from ..states import LARGEST
 from .parts import EncodedFrame, Feature, FieldKind, Floats, Integers
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def _number_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> C
             first = int(present[0])
             values[:first] = 0.0
     values = encoder.scale(column.name, values)
-    bad = np.flatnonzero(~np.isfinite(values))
+    bad = np.flatnonzero(~(np.abs(values) <= LARGEST))
     if len(bad):
         _complain(encoder, column, int(bad[0]), "number")
     return Cells(column.name, "number", values, np.zeros(0, dtype=np.int64), [], first)

@@ -31,14 +31,6 @@ class Feature(NamedTuple):
         return f"{self.field}={self.level}" if self.kind == "level" else self.field
 
 
-class Encoded(NamedTuple):
-    """A row as its non-zero numbers, ascending by feature, and the features it is the first of."""
-
-    indices: Integers
-    values: Floats
-    new: tuple[Feature, ...]
-
-
 class EncodedFrame(NamedTuple):
     """The rows of a frame: row t has indices[indptr[t]:indptr[t + 1]], and values beside them."""
 

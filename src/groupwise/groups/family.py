@@ -64,6 +64,12 @@ class Groups:
 
     def of_row(self, row: Mapping[str, Any]) -> tuple[list[str], list[float]]:
         """Give names and weights of the groups a row is in, in the order of declaration."""
+        names, weights = self.read(row)
+        self.check_distinct(names)
+        return names, weights
+
+    def read(self, row: Mapping[str, Any]) -> tuple[list[str], list[float]]:
+        """`of_row` before the check that no name occurs twice, for those who do that themselves."""
         names: list[str] = []
         weights: list[float] = []
         for awake in self._readers:
@@ -71,10 +77,13 @@ class Groups:
         if self.always_on:
             names.append(ALWAYS_ON)
             weights.append(1.0)
+        return names, weights
+
+    def check_distinct(self, names: Sequence[str]) -> None:
+        """Refuse names of which one occurs twice."""
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise GroupError(twice_message(twice))
-        return names, weights
 
     def of_frame(self, frame: object) -> FrameMembership:
         """Give the groups of every row of a frame: the same, bit for bit, as row by row.

@@ -8,7 +8,7 @@ _LOG_2 = math.log(2.0)
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def log_weight(regret, absolute):  # type: ignore[no-untyped-def]
+def log_weight(regret, absolute):
     """ln w(R, C), w(R, C) = ½(Φ(R+1, C+1) − Φ(R−1, C+1)), Φ(R, C) = exp([R]₊² / 3C).
 
     The difference of exponentials overflows from R ≈ 2130 on; its logarithm does not.

@@ -2,7 +2,7 @@
 
 Rows are sparse: ``xi`` holds the positions of a row's non-zeros in ascending order, ``xv`` their
 values. A dense row is one whose positions are 0, 1, 2, ...; nothing is lost by that, since the
-inner loops run along contiguous rows of the matrix. ``width`` is the number of columns in use,
+inner loops run along contiguous rows of the matrix. A zero among the values changes no result. ``width`` is the number of columns in use,
 rounded up to whole vectors; the columns between are 0 and stay 0.
 """
 
@@ -16,24 +16,24 @@ from groupwise.kernels.vectors import LANES, combine_rows
 
 
 @intrinsic
-def fma(typing_context, a, b, c):  # type: ignore[no-untyped-def]
+def fma(typing_context, a, b, c):
     """a·b + c with a single rounding, in every driver and on every machine alike."""
 
-    def generate(context, builder: ir.IRBuilder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder: ir.IRBuilder, signature, arguments):
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), generate
 
 
 @intrinsic
-def bare(typing_context, array):  # type: ignore[no-untyped-def]
+def bare(typing_context, array):
     """The same array without its reference count; for arguments only, which the caller keeps.
 
     Every view of a counted array costs two atomic updates of the count, and threads that share the
     array contend for it.
     """
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
         view.meminfo = cgutils.get_null_value(view.meminfo.type)
         return view._getvalue()
@@ -42,38 +42,48 @@ def bare(typing_context, array):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def padded(features):  # type: ignore[no-untyped-def]
+def padded(features):
     """The number of columns rounded up to whole vectors."""
     return (features + LANES - 1) // LANES * LANES
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def dot(vector, xi, xv):  # type: ignore[no-untyped-def]
-    """⟨vector, x⟩ over the non-zeros of x, in four interleaved sums."""
+def dot(vector, xi, xv):
+    """⟨vector, x⟩ in four interleaved sums: position i goes into sum i mod 4."""
     sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
     count = xi.size
     k = 0
-    while k + 4 <= count:
-        sum_0 = fma(vector[xi[k]], xv[k], sum_0)
-        sum_1 = fma(vector[xi[k + 1]], xv[k + 1], sum_1)
-        sum_2 = fma(vector[xi[k + 2]], xv[k + 2], sum_2)
-        sum_3 = fma(vector[xi[k + 3]], xv[k + 3], sum_3)
-        k += 4
+    if count > 0 and xi[count - 1] == count - 1:
+        while k + 4 <= count:
+            sum_0 = fma(vector[k], xv[k], sum_0)
+            sum_1 = fma(vector[k + 1], xv[k + 1], sum_1)
+            sum_2 = fma(vector[k + 2], xv[k + 2], sum_2)
+            sum_3 = fma(vector[k + 3], xv[k + 3], sum_3)
+            k += 4
     while k < count:
-        sum_0 = fma(vector[xi[k]], xv[k], sum_0)
+        lane = xi[k] & 3
+        product = vector[xi[k]]
+        if lane == 0:
+            sum_0 = fma(product, xv[k], sum_0)
+        elif lane == 1:
+            sum_1 = fma(product, xv[k], sum_1)
+        elif lane == 2:
+            sum_2 = fma(product, xv[k], sum_2)
+        else:
+            sum_3 = fma(product, xv[k], sum_3)
         k += 1
     return (sum_0 + sum_1) + (sum_2 + sum_3)
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def add_scaled(target, factor, vector, width):  # type: ignore[no-untyped-def]
+def add_scaled(target, factor, vector, width):
     """target += factor · vector."""
     for i in range(width):
         target[i] = fma(factor, vector[i], target[i])
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def add_outer_rows(matrix, rows, sign, width):  # type: ignore[no-untyped-def]
+def add_outer_rows(matrix, rows, sign, width):
     """matrix += sign · Σ_k rows[k] rows[k]ᵀ; symmetric stays symmetric."""
     count = rows.shape[0]
     every = np.arange(count)

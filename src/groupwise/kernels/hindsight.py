@@ -15,7 +15,7 @@ HELD = 16
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def accumulate(sums, group, xi, xv, weight, y):  # type: ignore[no-untyped-def]
+def accumulate(sums, group, xi, xv, weight, y):
     """Add one row of a group."""
     sums.power[group] += weight * y * y
     if xi.size == 0:
@@ -28,8 +28,14 @@ def accumulate(sums, group, xi, xv, weight, y):  # type: ignore[no-untyped-def]
     else:
         for k in range(xi.size):
             moment[xi[k]] = fma(factor, xv[k], moment[xi[k]])
-    # Judged by the row alone, so that both drivers take the same way whatever columns come later.
-    if 2 * xi.size <= xi[-1]:
+    # Judged by the row's non-zeros alone, so that all drivers take the same way.
+    filled = 0
+    last = 0
+    for k in range(xi.size):
+        if xv[k] != 0.0:
+            filled += 1
+            last = xi[k]
+    if 2 * filled <= last:
         matrix = sums.gram[group]
         for k in range(xi.size):
             factor = weight * xv[k]
@@ -54,7 +60,7 @@ def accumulate(sums, group, xi, xv, weight, y):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def fold(matrix, held):  # type: ignore[no-untyped-def]
+def fold(matrix, held):
     """Add the held rows to the lower triangle, and clear them."""
     every = np.arange(HELD)
     factors = np.empty(HELD)

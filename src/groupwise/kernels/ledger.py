@@ -10,7 +10,7 @@ from groupwise.states import HindsightSums, LedgerState
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def charge(ledger, group, weight, losses, charged, played, realised, baseline):  # type: ignore[no-untyped-def]
+def charge(ledger, group, weight, losses, charged, played, realised, baseline):
     """One round of one group. ``charged`` is ℓ̂ at settlement, ``played`` that of the play itself."""
     for k in range(losses.size):
         ledger.expert_loss[group, k] += weight * losses[k]
@@ -22,7 +22,7 @@ def charge(ledger, group, weight, losses, charged, played, realised, baseline): 
 
 
 @njit(nogil=True, cache=True)
-def record(  # type: ignore[no-untyped-def]
+def record(
     ledger, sums, groups, weights, xi, xv, y, hindsight, losses, charged, played, realised, baseline
 ):
     """One round of all awake groups."""
@@ -33,7 +33,7 @@ def record(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def baseline_losses(indptr, groups, losses, baseline, out):  # type: ignore[no-untyped-def]
+def baseline_losses(indptr, groups, losses, baseline, out):
     """The loss of the baseline group's first learner per row; not a number where it sleeps."""
     for t in range(out.size):
         out[t] = math.nan
@@ -43,7 +43,7 @@ def baseline_losses(indptr, groups, losses, baseline, out):  # type: ignore[no-u
 
 
 @njit(nogil=True, cache=True)
-def record_subsequences(  # type: ignore[no-untyped-def]
+def record_subsequences(
     ledger,
     sums,
     share,

@@ -11,7 +11,7 @@ ZERO_ONE = 3
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def value(kind, scale, advice, y):  # type: ignore[no-untyped-def]
+def value(kind, scale, advice, y):
     """The loss of ``advice`` on label ``y``, divided by ``scale`` (1 but for the log loss)."""
     if kind == SQUARE:
         return (advice - y) * (advice - y)

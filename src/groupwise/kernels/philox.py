@@ -20,7 +20,7 @@ AGGREGATOR = -1
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def philox(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
+def philox(c0, c1, c2, c3, k0, k1):
     """Four 32-bit words from a counter of four and a key of two."""
     for _ in range(_ROUNDS):
         product_0 = _MULTIPLIER_0 * c0
@@ -37,7 +37,7 @@ def philox(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def uniform(seed, number, stream, coordinate):  # type: ignore[no-untyped-def]
+def uniform(seed, number, stream, coordinate):
     """A number in [0, 1) with 53 random bits, named by its four arguments.
 
     ``seed`` is the 64-bit key; ``number`` (the ticket), ``stream`` (the expert) and ``coordinate``

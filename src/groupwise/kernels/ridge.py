@@ -15,7 +15,7 @@ from groupwise.states import RidgeState
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def precision_product(inverse, held, count, xi, xv, width, out):  # type: ignore[no-untyped-def]
+def precision_product(inverse, held, count, xi, xv, width, out):
     """out = P x = inverse · x − Σ_j ⟨held_j, x⟩ held_j."""
     combine_rows(out, False, inverse, xi, xv, width)  # inverse is symmetric
     if count > 0:
@@ -26,7 +26,7 @@ def precision_product(inverse, held, count, xi, xv, width, out):  # type: ignore
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def advise_one(state, forward, group, learner, xi, xv, weight, width, scratch):  # type: ignore[no-untyped-def]
+def advise_one(state, forward, group, learner, xi, xv, weight, width, scratch):
     """θ·x, or θ·x / (1 + w xᵀPx) in the forward form."""
     estimate = dot(state.theta[group, learner], xi, xv)
     if forward and estimate != 0.0:
@@ -44,7 +44,7 @@ def advise_one(state, forward, group, learner, xi, xv, weight, width, scratch): 
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def step_one(state, forward, group, learner, xi, xv, weight, y, width, scratch):  # type: ignore[no-untyped-def]
+def step_one(state, forward, group, learner, xi, xv, weight, y, width, scratch):
     """Advice on x, then the update with (x, y) at this weight. Returns the advice."""
     theta = state.theta[group, learner]
     inverse = state.inverse[group, learner]
@@ -74,15 +74,15 @@ def step_one(state, forward, group, learner, xi, xv, weight, y, width, scratch):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def hold(state, group):  # type: ignore[no-untyped-def]
+def hold(state, group):
     """Count one more held-back row of the group (all its learners hold the same rows)."""
     size = state.held.shape[2]
     if size > 0:
         state.count[group] = (state.count[group] + 1) % size
 
 
-@njit(nogil=True, cache=True)
-def advise(state, forward, groups, weights, xi, xv, width, advice):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, forceinline=True)
+def advise(state, forward, groups, weights, xi, xv, width, advice):
     """advice[a, k]: what learner k of the a-th awake group says about x."""
     scratch = np.empty(width)
     for a in range(groups.size):
@@ -92,8 +92,8 @@ def advise(state, forward, groups, weights, xi, xv, width, advice):  # type: ign
             )
 
 
-@njit(nogil=True, cache=True)
-def step(state, forward, groups, weights, xi, xv, y, width, advice):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, forceinline=True)
+def step(state, forward, groups, weights, xi, xv, y, width, advice):
     """One round for all awake groups: their advice, then their updates."""
     scratch = np.empty(width)
     for a in range(groups.size):
@@ -105,7 +105,7 @@ def step(state, forward, groups, weights, xi, xv, y, width, advice):  # type: ig
 
 
 @njit(nogil=True, cache=True)
-def step_subsequences(  # type: ignore[no-untyped-def]
+def step_subsequences(
     state, forward, share, starts, entries, rows, weights, indptr, indices, values, labels, width,
     advice,
 ):

@@ -26,7 +26,7 @@ SUBSTITUTION = 2
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def weigh(kind, eta, aggregator, groups, weights, probabilities):  # type: ignore[no-untyped-def]
+def weigh(kind, eta, aggregator, groups, weights, probabilities):
     """p_i ∝ q_i I_i w(R_i, C_i) over the awake experts; p_i ∝ q_i I_i where all of these are 0.
 
     With ``GIVEN`` (an aggregator written in Python) ``probabilities`` comes holding the ln w.
@@ -57,7 +57,7 @@ def weigh(kind, eta, aggregator, groups, weights, probabilities):  # type: ignor
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def clip(advice, low, high):  # type: ignore[no-untyped-def]
+def clip(advice, low, high):
     """Advice brought into the range of the labels, in place."""
     for a in range(advice.shape[0]):
         for k in range(advice.shape[1]):
@@ -65,7 +65,7 @@ def clip(advice, low, high):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def draw(seed, number, probabilities):  # type: ignore[no-untyped-def]
+def draw(seed, number, probabilities):
     """The flat place of the expert that this ticket's draw names."""
     level = uniform(seed, number, AGGREGATOR, 0)
     flat = probabilities.reshape(-1)
@@ -81,7 +81,7 @@ def draw(seed, number, probabilities):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def play(kind, eta, seed, number, probabilities, advice):  # type: ignore[no-untyped-def]
+def play(kind, eta, seed, number, probabilities, advice):
     """The prediction: the mean of the advice, the advice of one expert, or the substitution."""
     if kind == SUBSTITUTION:
         return substitution(eta, probabilities, advice)
@@ -95,7 +95,7 @@ def play(kind, eta, seed, number, probabilities, advice):  # type: ignore[no-unt
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def expectation(probabilities, losses):  # type: ignore[no-untyped-def]
+def expectation(probabilities, losses):
     """Σ p_i ℓ_i."""
     total = 0.0
     for a in range(losses.shape[0]):
@@ -104,8 +104,8 @@ def expectation(probabilities, losses):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(nogil=True, cache=True)
-def predict(settings, aggregator, groups, weights, number, advice, probabilities):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, forceinline=True)
+def predict(settings, aggregator, groups, weights, number, advice, probabilities):
     """Clip the advice, weigh the experts, play. Changes no state."""
     clip(advice, settings.low, settings.high)
     weigh(settings.aggregator, settings.eta, aggregator, groups, weights, probabilities)
@@ -113,7 +113,7 @@ def predict(settings, aggregator, groups, weights, number, advice, probabilities
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def score(settings, prediction, y, advice, probabilities, losses):  # type: ignore[no-untyped-def]
+def score(settings, prediction, y, advice, probabilities, losses):
     """losses of the advice on y, and ℓ̂, what the aggregator is charged: ``(charged, realised)``."""
     for a in range(advice.shape[0]):
         for k in range(advice.shape[1]):
@@ -125,7 +125,7 @@ def score(settings, prediction, y, advice, probabilities, losses):  # type: igno
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def absorb(aggregator, groups, weights, losses, charged):  # type: ignore[no-untyped-def]
+def absorb(aggregator, groups, weights, losses, charged):
     """r_i = I_i(ℓ̂ − ℓ_i); R_i += r_i; C_i += |r_i|."""
     for a in range(groups.size):
         g = groups[a]
@@ -136,8 +136,8 @@ def absorb(aggregator, groups, weights, losses, charged):  # type: ignore[no-unt
             aggregator.largest[0] = max(aggregator.largest[0], abs(regret))
 
 
-@njit(nogil=True, cache=True)
-def settle(  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, forceinline=True)
+def settle(
     settings, aggregator, groups, weights, number, advice, y, probabilities, losses
 ):
     """Weights and play as of now, their losses on y, and the aggregator's update.
@@ -151,7 +151,7 @@ def settle(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def settle_stream(  # type: ignore[no-untyped-def]
+def settle_stream(
     settings,
     aggregator,
     indptr,

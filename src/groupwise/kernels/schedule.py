@@ -5,7 +5,7 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def by_group(groups, count):  # type: ignore[no-untyped-def]
+def by_group(groups, count):
     """Counting sort of the (row, group) pairs by group: ``(starts, entries)``, rows in order."""
     starts = np.zeros(count + 1, dtype=np.int64)
     for group in groups:
@@ -22,7 +22,7 @@ def by_group(groups, count):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def share_out(sizes, order, jobs):  # type: ignore[no-untyped-def]
+def share_out(sizes, order, jobs):
     """The job that takes each group: largest group first, to the job with least work so far."""
     load = np.zeros(jobs, dtype=np.int64)
     job = np.empty(sizes.size, dtype=np.int64)
@@ -37,7 +37,7 @@ def share_out(sizes, order, jobs):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def compress(matrix):  # type: ignore[no-untyped-def]
+def compress(matrix):
     """A dense matrix as sparse rows ``(indptr, indices, values)``, zeros left out."""
     rows, columns = matrix.shape
     indptr = np.zeros(rows + 1, dtype=np.int64)

@@ -6,7 +6,7 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def substitution(eta, probabilities, advice):  # type: ignore[no-untyped-def]
+def substitution(eta, probabilities, advice):
     """ŷ = ½ + ½(G(0) − G(1)), G(y) = −(1/η) ln Σ p_i exp(−η (a_i − y)²), clipped to [0, 1]."""
     at_low = 0.0
     at_high = 0.0

@@ -84,10 +84,10 @@ class _Emitter:
 
 
 @intrinsic
-def combine_rows(typing_context, out, keep, matrix, xi, xv, width):  # type: ignore[no-untyped-def]
+def combine_rows(typing_context, out, keep, matrix, xi, xv, width):
     """out = (out if keep else 0) + Σ_k xv[k] · matrix[xi[k]], over the first ``width`` columns."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
         kinds = signature.args
         out_data, matrix_data, index_data, value_data = (
@@ -123,10 +123,10 @@ def combine_rows(typing_context, out, keep, matrix, xi, xv, width):  # type: ign
 
 
 @intrinsic
-def subtract_outer(typing_context, matrix, vector, width):  # type: ignore[no-untyped-def]
+def subtract_outer(typing_context, matrix, vector, width):
     """matrix −= vector vectorᵀ on the first ``width`` rows and columns; symmetric stays symmetric."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
         matrix_data = emit.data(signature.args[0], arguments[0])
         vector_data = emit.data(signature.args[1], arguments[1])

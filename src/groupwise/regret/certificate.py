@@ -77,5 +77,5 @@ def _a_priori(reduction: Reduction, group: int, best: float) -> float | None:
         if isinstance(bank, RidgeBank) and bank.forward.any():
             state = bank.state
             bounds = state.minimum[group] - best + state.log_determinant[group]
-            return float(bounds[bank.forward].min())
+            return float(bounds[bank.forward != 0].min())
     return None

@@ -1,25 +1,23 @@
 """The ledger: what was lost on every group, and what regret needs to be known about it."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from groupwise.arrays import capacity, enlarge
-from groupwise.kernels import entry
 from groupwise.kernels.arithmetic import LANES
 from groupwise.kernels.hindsight import HELD
+from groupwise.kernels.ledger import record
 from groupwise.protocols import Awake, Row
 from groupwise.reduction import Settlement
 from groupwise.regret.hindsight import gram_matrix, least_squares_loss
-from groupwise.states import HindsightSums, Index, LedgerState, Vector
+from groupwise.states import HindsightSums, LedgerState, Vector
 
 
 class Ledger:
     """Records settled rounds; arithmetic in the kernels."""
 
     def __init__(self, learners: int, hindsight: bool) -> None:
-        self._handle: tuple[Index, object] | None = None
         self.hindsight = hindsight
         self.state = LedgerState(*(np.zeros(0) for _ in range(5)), np.zeros((0, learners)))
         self.sums = HindsightSums(
@@ -43,7 +41,6 @@ class Ledger:
         g = capacity(groups, have_groups)
         d = width if have_features == 0 else capacity(width, have_features)
         self.state = LedgerState(*(enlarge(a, (g, *a.shape[1:])) for a in self.state))
-        self._handle = None
         self.sums = HindsightSums(
             enlarge(self.sums.gram, (g, d, d)),
             enlarge(self.sums.moment, (g, d)),
@@ -62,24 +59,20 @@ class Ledger:
         baseline: float,
     ) -> None:
         """One settled round: ``settled`` as of now, ``played`` as it really was."""
-        if self._handle is None:
-            self._handle = entry.ledger_handle(self.state, self.sums)
-        entry.record(
-            self._handle[0],
+        record(
+            self.state,
+            self.sums,
             *awake,
             row.indices,
             row.values,
-            self.hindsight,
             label,
+            self.hindsight,
             settled.losses,
             settled.charged,
             played.charged,
             played.realised,
             baseline,
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_handle": None}  # addresses mean nothing to a copy
 
     def best_loss(self, group: int, features: int) -> float:
         """The scaled loss of the best linear model on the group's settled rounds."""

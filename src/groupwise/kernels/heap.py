@@ -1,0 +1,48 @@
+"""A binary heap in two arrays: lengths, and the nodes they belong to; the least pair comes first."""
+
+from numba import njit
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _before(lengths, nodes, i, j):  # type: ignore[no-untyped-def]
+    if lengths[i] != lengths[j]:
+        return lengths[i] < lengths[j]
+    return nodes[i] < nodes[j]
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _swap(lengths, nodes, i, j):  # type: ignore[no-untyped-def]
+    lengths[i], lengths[j] = lengths[j], lengths[i]
+    nodes[i], nodes[j] = nodes[j], nodes[i]
+
+
+@njit(nogil=True, cache=True)
+def push(lengths, nodes, count, length, node):  # type: ignore[no-untyped-def]
+    """Add a pair to a heap of ``count``; returns the new count."""
+    i = count
+    lengths[i], nodes[i] = length, node
+    while i > 0:
+        parent = (i - 1) // 2
+        if not _before(lengths, nodes, i, parent):
+            break
+        _swap(lengths, nodes, i, parent)
+        i = parent
+    return count + 1
+
+
+@njit(nogil=True, cache=True)
+def pop(lengths, nodes, count):  # type: ignore[no-untyped-def]
+    """Remove the first pair of a heap of ``count``; returns the new count."""
+    last = count - 1
+    lengths[0], nodes[0] = lengths[last], nodes[last]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= last:
+            return last
+        if child + 1 < last and _before(lengths, nodes, child + 1, child):
+            child += 1
+        if not _before(lengths, nodes, child, i):
+            return last
+        _swap(lengths, nodes, i, child)
+        i = child

@@ -1,0 +1,75 @@
+"""The perturbations of perturbed leaders, named like every draw by (seed, ticket, expert, place).
+
+One Philox call gives four 32-bit words, hence four perturbations; the last argument of the counter
+is the number of the block of four, its top bit the attempt: 1 where a late label makes the learner
+draw again.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from groupwise.kernels.philox import philox
+
+WIDTH = 4
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_ATTEMPT = np.uint64(31)
+_STEP = 2.0**-32
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def words(seed, number, expert, attempt, block):
+    """Four numbers in (0, 1), multiples of 2⁻³² plus half of one."""
+    key = np.uint64(seed)
+    ticket = np.uint64(number)
+    a, b, c, d = philox(
+        ticket & _LOW,
+        ticket >> _HALF,
+        np.uint64(expert) & _LOW,
+        (np.uint64(attempt) << _ATTEMPT) | np.uint64(block),
+        key & _LOW,
+        key >> _HALF,
+    )
+    return (a + 0.5) * _STEP, (b + 0.5) * _STEP, (c + 0.5) * _STEP, (d + 0.5) * _STEP
+
+
+@njit(nogil=True, cache=True)
+def add_uniform(seed, number, expert, attempt, scale, out):
+    """out += scale · u, u uniform on [0, 1]^d."""
+    count = out.size
+    for block in range((count + WIDTH - 1) // WIDTH):
+        a, b, c, d = words(seed, number, expert, attempt, block)
+        i = WIDTH * block
+        out[i] += scale * a
+        if i + 1 < count:
+            out[i + 1] += scale * b
+        if i + 2 < count:
+            out[i + 2] += scale * c
+        if i + 3 < count:
+            out[i + 3] += scale * d
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def laplace(level):
+    """The Laplace(1) quantile of a level in (0, 1)."""
+    if level < 0.5:
+        return math.log(2.0 * level)
+    return -math.log(2.0 * (1.0 - level))
+
+
+@njit(nogil=True, cache=True)
+def add_laplace(seed, number, expert, attempt, scale, out):
+    """out += Laplace(scale) entries, independent."""
+    count = out.size
+    for block in range((count + WIDTH - 1) // WIDTH):
+        a, b, c, d = words(seed, number, expert, attempt, block)
+        i = WIDTH * block
+        out[i] += scale * laplace(a)
+        if i + 1 < count:
+            out[i + 1] += scale * laplace(b)
+        if i + 2 < count:
+            out[i + 2] += scale * laplace(c)
+        if i + 3 < count:
+            out[i + 3] += scale * laplace(d)

@@ -1,0 +1,1 @@
+"""Tables, figures and pages from plain figures: what they look like, not where they come from."""

@@ -1,0 +1,160 @@
+"""Drawing figures with matplotlib, as SVG and PDF.
+
+Every panel has the same cell of a plain grid under a strip for the legend, so that a page can cut
+the drawing into panels and let them flow.
+"""
+
+import io
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from groupwise.report.figure import Figure, Line, Panel
+from groupwise.report.palette import LIGHT, SERIES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+CELL = (3.0, 2.15)
+"""Width and height of a panel's cell, in inches."""
+HEADER = 0.34
+"""Height of the strip for the legend."""
+MARGINS = {"left": 0.58, "right": 0.12, "bottom": 0.44, "top": 0.28}
+POINTS_PER_INCH = 72
+_DECIMALS = re.compile(r"(\d+\.\d{2})\d+")
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",  # text stays text: searchable, and in the page's own font
+    "svg.hashsalt": "groupwise",  # the same figure is the same file
+    "pdf.fonttype": 42,
+    "font.size": 8,
+    "axes.edgecolor": LIGHT["faint"],
+    "axes.labelcolor": LIGHT["faint"],
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": LIGHT["faint"],
+    "ytick.color": LIGHT["faint"],
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "text.color": LIGHT["ink"],
+}
+
+
+class Drawing(NamedTuple):
+    """A figure's two files. ``cells`` says where the panels are in the SVG: x, y, width, height."""
+
+    svg: str
+    pdf: bytes
+    cells: tuple[tuple[float, float, float, float], ...]
+
+
+def draw(figure: Figure) -> Drawing:
+    """Draw a figure."""
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
+    rows = -(-len(figure.panels) // figure.columns)
+    header = HEADER if figure.shared_legend else 0.0
+    width, height = CELL[0] * figure.columns, CELL[1] * rows + header
+    places = [
+        (CELL[0] * (i % figure.columns), header + CELL[1] * (i // figure.columns))
+        for i in range(len(figure.panels))
+    ]
+    with matplotlib.rc_context(_STYLE):
+        canvas = Canvas(figsize=(width, height))
+        for panel, (x, y) in zip(figure.panels, places, strict=True):
+            axes = canvas.add_axes(
+                (
+                    (x + MARGINS["left"]) / width,
+                    1.0 - (y + CELL[1] - MARGINS["bottom"]) / height,
+                    (CELL[0] - MARGINS["left"] - MARGINS["right"]) / width,
+                    (CELL[1] - MARGINS["bottom"] - MARGINS["top"]) / height,
+                )
+            )
+            _draw_panel(axes, panel, figure)
+        if figure.shared_legend:
+            _legend(canvas, height)
+        svg, pdf = io.StringIO(), io.BytesIO()
+        canvas.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
+        canvas.savefig(pdf, format="pdf", metadata={"CreationDate": None})
+    cells = tuple((x * POINTS_PER_INCH, y * POINTS_PER_INCH, *_cell()) for x, y in places)
+    return Drawing(_DECIMALS.sub(r"\1", svg.getvalue()), pdf.getvalue(), cells)
+
+
+def _cell() -> tuple[float, float]:
+    return CELL[0] * POINTS_PER_INCH, CELL[1] * POINTS_PER_INCH
+
+
+def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.axhline(0.0, color=LIGHT["rule"], linewidth=0.8, zorder=0)
+    for line in panel.lines:
+        _draw_line(axes, line)
+    axes.set_title(plain(panel.title), fontsize=8.5, loc="left", pad=4)
+    axes.set_xlabel(figure.x_label, labelpad=2, fontsize=7.5)
+    axes.set_ylabel(figure.y_label, labelpad=2, fontsize=7.5)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axes.tick_params(labelsize=7, length=2.5, pad=2)
+    axes.margins(x=0.02)
+    if panel.note:
+        axes.text(
+            0.98,
+            0.04,
+            plain(panel.note),
+            transform=axes.transAxes,
+            ha="right",
+            fontsize=6.5,
+            color=LIGHT["faint"],
+        )
+    if not figure.shared_legend:
+        axes.legend(fontsize=6, frameon=False, handlelength=2.2, labelspacing=0.25, borderpad=0.1)
+
+
+def _draw_line(axes: "Axes", line: Line) -> None:
+    colour = SERIES[line.colour % len(SERIES)]
+    if line.spread is not None:
+        low, high = line.y - line.spread, line.y + line.spread
+        axes.fill_between(line.x, low, high, color=colour, alpha=0.22, linewidth=0)
+    axes.plot(
+        line.x,
+        line.y,
+        color=colour,
+        linewidth=1.2,
+        linestyle="--" if line.style == "dashed" else "-",
+        marker="o" if line.style == "marked" else "",
+        markersize=2.2,
+        markevery=max(1, len(line.x) // 10),
+        label=plain(line.label),
+    )
+
+
+def _legend(canvas: "Canvas", height: float) -> None:
+    handles, labels = canvas.axes[0].get_legend_handles_labels()
+    canvas.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(0.0, 1.0 - 0.02 / height),
+        ncols=len(labels),
+        frameon=False,
+        fontsize=8,
+    )
+
+
+def plain(text: str) -> str:
+    """Text that matplotlib shows as it is: a dollar sign would begin a formula."""
+    return text.replace("$", r"\$")
+
+
+def short(value: float) -> str:
+    """A tick's label: few characters, thousands as k.
+
+    >>> short(20000.0), short(-0.5), short(0.0)
+    ('20k', '−0.5', '0')
+    """
+    text = f"{value / 1000:.6g}k" if abs(value) >= 10_000 else f"{value:.6g}"
+    return text.replace("-", "−")

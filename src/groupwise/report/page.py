@@ -1,0 +1,79 @@
+"""One HTML file with everything in it: no script, no font, no picture from elsewhere."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from groupwise.report.figure import Figure
+from groupwise.report.inline import Inline
+from groupwise.report.palette import DARK, LIGHT, SERIES
+from groupwise.report.table import Table
+
+
+@dataclass(frozen=True)
+class Illustration:
+    """A figure on the page, and where its files are (label to address)."""
+
+    figure: Figure
+    inline: Inline
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def legend(self) -> list[tuple[str, int, str]]:
+        """Label, colour and style of the lines that all panels share."""
+        if not self.figure.shared_legend:
+            return []
+        lines = self.figure.panels[0].lines
+        return [(line.label, line.colour % len(SERIES), line.style) for line in lines]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with tables, figures and paragraphs under it, in order."""
+
+    title: str
+    anchor: str
+    blocks: Sequence[Table | Illustration | str]
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: what it says first, its sections, and at the end the facts of its making."""
+
+    title: str
+    lead: Sequence[str]
+    summary: Table | None
+    sections: Sequence[Section]
+    facts: Mapping[str, Mapping[str, Any]]
+
+
+def html(page: Page) -> str:
+    """The page as HTML. All text is escaped; only drawings are taken as they are."""
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("groupwise.report", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.tests["table"] = lambda block: isinstance(block, Table)
+    environment.tests["illustration"] = lambda block: isinstance(block, Illustration)
+    environment.filters["drawing"] = Markup
+    style = files("groupwise.report").joinpath("templates", "page.css").read_text("utf-8")
+    return environment.get_template("page.html").render(
+        page=page, style=Markup(_colours(LIGHT, DARK) + style)
+    )
+
+
+def _colours(light: Mapping[str, str], dark: Mapping[str, str]) -> str:
+    def block(colours: Mapping[str, str]) -> str:
+        return ":root {" + " ".join(f"--{name}: {value};" for name, value in colours.items()) + "}"
+
+    return (
+        f"{block(light)}\n@media screen and (prefers-color-scheme: dark) {{ {block(dark)} }}\n"
+    )

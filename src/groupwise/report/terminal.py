@@ -1,0 +1,51 @@
+"""Tables for a terminal."""
+
+from typing import TYPE_CHECKING
+
+from groupwise.report.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+STYLES = {"bad": "bold red", "good": "green", "faint": "dim", "": ""}
+
+
+def show(console: "Console", table: Table) -> None:
+    """Print a table; where it is too wide, one table for each of its wider headings."""
+    whole = rich_table(table)
+    if not console.is_terminal or console.measure(whole).minimum <= console.width:
+        console.print(whole, width=console.measure(whole).maximum, crop=False)
+    else:
+        for part in table.by_span():
+            console.print(rich_table(part))
+    console.print()
+
+
+def rich_table(table: Table) -> "RichTable":
+    """The table as rich lays it out. Text is shown as it is: square brackets are no markup."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    laid_out = RichTable(
+        title=Text(table.title, style="bold"),
+        caption=Text(table.note, style="dim") if table.note else None,
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        title_justify="left",
+        caption_justify="left",
+    )
+    previous = ""
+    for column in table.columns:
+        span = column.span if column.span != previous else ""
+        previous = column.span
+        laid_out.add_column(
+            Text(f"{span}\n{column.title}"),
+            justify="right" if column.numeric else "left",
+            no_wrap=True,
+            vertical="bottom",
+        )
+    for row in table.rows:
+        laid_out.add_row(*(Text(cell.text, style=STYLES[cell.mark]) for cell in row))
+    return laid_out

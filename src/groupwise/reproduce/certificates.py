@@ -1,0 +1,55 @@
+"""Certificates over time, from what the aggregator saw of its experts."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groupwise.losses import Square
+from groupwise.regret.certificate import ROUNDING
+from groupwise.reproduce.clock import sums_at
+from groupwise.reproduce.settings import Settings
+from groupwise.states import Index, Vector
+
+
+class Experts(NamedTuple):
+    """Per expert group: its rows in the stream and, a column per learner, what happened there."""
+
+    rows: list[NDArray[np.intp]]
+    losses: list[Vector]
+    """ℓ_i, of the learner's advice."""
+    regrets: list[Vector]
+    """r_i = ℓ̂ − ℓ_i, the aggregator's regret to it."""
+
+
+def certificates(
+    experts: Experts, settings: Settings, group: int, ends: Index, best: Vector
+) -> tuple[Vector, NDArray[np.bool_]]:
+    """The certificate of a group after ``ends`` of its rounds, and whether it is void by then.
+
+    It is the learner's regret to ``best`` plus the aggregator's bound, the least over the group's
+    learners (``groupwise.regret.certificate``). The bound looks at all experts at that moment.
+    """
+    if group >= len(experts.rows) or not experts.rows[group].size:
+        return np.full(ends.size, np.nan), np.zeros(ends.size, dtype=bool)
+    times = experts.rows[group][ends - 1] + 1
+    counts = [np.searchsorted(rows, times) for rows in experts.rows]
+    every = list(zip(experts.regrets, counts, strict=True))
+    regret = np.stack([sums_at(values, count) for values, count in every], axis=1)
+    absolute = np.stack([sums_at(np.abs(values), count) for values, count in every], axis=1)
+    prior = np.full(regret.shape[1:], 1.0 / regret[0].size)
+    aggregator = settings.parts()["aggregator"]
+    bounds = np.array(
+        [aggregator.bound(*pair, prior, Square())[group] for pair in zip(regret, absolute, strict=True)]
+    )
+    learner = sums_at(experts.losses[group], ends) - best[:, None]
+    return (learner + bounds).min(axis=1), times > _void_from(experts)
+
+
+def _void_from(experts: Experts) -> float:
+    """The first row on which some |r_i| > 1, after which no certificate holds."""
+    found = [
+        rows[(np.abs(values) > 1.0 + ROUNDING).any(axis=1)]
+        for rows, values in zip(experts.rows, experts.regrets, strict=True)
+    ]
+    return min((float(rows[0]) for rows in found if rows.size), default=np.inf)

@@ -1,0 +1,98 @@
+"""What an experiment is run with: the paper's settings, and everything one may change in them."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from groupwise.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from groupwise.learners import Ridge
+    from groupwise.protocols import Aggregator
+
+PENALTY = 1.0  # the paper's
+
+
+def _ridge() -> "list[Ridge]":
+    from groupwise.learners import Ridge
+
+    return [Ridge(PENALTY)]
+
+
+def _forward() -> "list[Ridge]":
+    from groupwise.learners import Ridge
+
+    return [Ridge(PENALTY, forward=True)]
+
+
+def _adanormalhedge() -> "Aggregator":
+    from groupwise.aggregators import AdaNormalHedge
+
+    return AdaNormalHedge()
+
+
+def _specialists() -> "Aggregator":
+    from groupwise.aggregators import Specialists
+
+    return Specialists()
+
+
+LEARNERS: "dict[str, Callable[[], list[Ridge]]]" = {"ridge": _ridge, "forward": _forward}
+"""By name: the learners that every group has. The first of them, alone, is the baseline."""
+
+AGGREGATORS: "dict[str, Callable[[], Aggregator]]" = {
+    "adanormalhedge": _adanormalhedge,
+    "specialists": _specialists,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parts by name, and the choices that the ablations vary. The defaults are the paper's.
+
+    ``play`` is None where the aggregator has a play of its own.
+    """
+
+    learner: str = "ridge"
+    aggregator: str = "adanormalhedge"
+    play: str | None = "sample"
+    clip: bool = False
+    always_on: bool = True
+
+    def __post_init__(self) -> None:
+        for what, name, known in (
+            ("learner", self.learner, LEARNERS),
+            ("aggregator", self.aggregator, AGGREGATORS),
+        ):
+            if name not in known:
+                raise ConfigurationError(
+                    f"There is no {what} {name!r}. Choose one of {', '.join(known)}."
+                )
+
+    @property
+    def is_paper(self) -> bool:
+        """Are these the settings that the published tables were made with?"""
+        return self == Settings()
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What differs from the paper's settings."""
+        paper = Settings()
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) != getattr(paper, field.name)
+        }
+
+    def parts(self) -> dict[str, Any]:
+        """The keyword arguments of ``groupwise.replay``."""
+        return {
+            "learner": LEARNERS[self.learner](),
+            "aggregator": AGGREGATORS[self.aggregator](),
+            "play": self.play,
+            "clip": self.clip,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """For files."""
+        return asdict(self)
