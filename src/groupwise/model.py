@@ -1,7 +1,9 @@
 """Groupwise: the object people hold."""
 
+import copy
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from groupwise import snapshot
 from groupwise.configuration import as_aggregator, as_learners, checked_prior, checked_seed
 from groupwise.errors import ConfigurationError, TicketError
 from groupwise.features import Encoder
-from groupwise.groups import Group, Groups
+from groupwise.groups import ALWAYS_ON, Group, Groups
 from groupwise.kernels import compiling
 from groupwise.learners.ridge import Ridge
 from groupwise.losses import Loss, Square
@@ -18,6 +20,7 @@ from groupwise.protocols import Aggregator, Awake, Learner
 from groupwise.reduction import Play, Reduction
 from groupwise.regret.ledger import Ledger
 from groupwise.regret.table import RegretTable, regret_table
+from groupwise.replay_frames import FrameReplay, replay_frames
 from groupwise.rounds import rounds_for
 from groupwise.stream import NOBODY
 from groupwise.ticket import Settled, Ticket
@@ -140,6 +143,28 @@ class Groupwise:
             self._version,
         )
 
+    def replay(
+        self,
+        frame: Any,
+        target: str,
+        jobs: int | None = None,
+        progress: bool = False,
+    ) -> FrameReplay:
+        """Predict and learn every row of a frame in order, at compiled speed.
+
+        The same numbers as the loop ``model.learn_one(row, y)``, bit for bit, and the model goes on
+        from there. A call that raises leaves the model as it was.
+
+        Parameters
+        ----------
+        frame : a frame of pandas, polars or pyarrow; or an iterable of frames, taken one after
+            another, so that the stream need not fit in memory.
+        target : the column of the labels.
+        jobs : threads; one per core by default. The numbers do not depend on it.
+        progress : show a progress bar.
+        """
+        return replay_frames(self, frame, target, jobs, progress)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which :func:`groupwise.load` resumes from bit for bit."""
         snapshot.save(self, path)
@@ -215,6 +240,24 @@ class Groupwise:
         count = len(self._names) + len(new)
         masses = [self.prior.get(name, 1.0) for name in new]
         self._rounds.reserve(count, features, masses)
+
+    def _baseline(self) -> int:
+        return self._index.get(ALWAYS_ON, -1)
+
+    def _replayed(self, rows: int, learned: int) -> None:
+        self._settled.add_range(self._next, self._next + rows)
+        self._next += rows
+        self._version += learned
+        self._rounds.refresh()
+
+    @contextmanager
+    def _undone_on_error(self) -> Iterator[None]:
+        before = copy.deepcopy(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.update(before)
+            raise
 
     def _admit(self, new: Sequence[str]) -> None:
         for name in new:

@@ -19,9 +19,8 @@ from groupwise.states import Index, Vector
 from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger
 from groupwise.regret.table import ALWAYS_ON, RegretTable, regret_table
-from groupwise.stream import Chunk, Outcome, Stream
+from groupwise.stream import CHUNK, Chunk, Outcome, Stream
 
-CHUNK = 4_096
 KEEP = ("advice", "weights")
 
 

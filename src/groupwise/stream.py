@@ -22,6 +22,8 @@ from groupwise.states import Index, Vector
 from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger, baseline_of
 
+CHUNK = 4_096
+"""Rows at a time: enough to keep the threads busy, few enough to stay in the cache."""
 NOBODY = 0.5
 """The scaled play where no group is awake: the middle of the range."""
 

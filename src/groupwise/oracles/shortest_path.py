@@ -13,8 +13,6 @@ from groupwise.oracles.action_set import ActionSet
 from groupwise.oracles.costs import cost_vector
 from groupwise.oracles.graphs import Edge, longest_path, number_nodes, path_set, read_edges
 
-JSON_NODES = (str, int)
-
 
 @dataclass(frozen=True, eq=False)
 class ShortestPath:
@@ -95,16 +93,41 @@ class ShortestPath:
 
     def path(self, action: ArrayLike) -> list[Edge]:
         """The edges of an action, in the order in which they are travelled."""
-        chosen = {tail: (tail, head) for (tail, head), on in zip(self.edges, action, strict=True) if on}  # type: ignore[arg-type]
-        found, node = [], self.source
+        used = np.flatnonzero(np.asarray(action)).tolist()
+        leaving = {self.edges[e][0]: self.edges[e] for e in used}
+        found: list[Edge] = []
+        node = self.source
         while node != self.target:
-            found.append(chosen[node])
-            node = chosen[node][1]
+            found.append(leaving[node])
+            node = leaving[node][1]
         return found
 
     def to_dict(self) -> dict[str, Any] | None:
-        """The oracle by name, for snapshots; None where its nodes are neither text nor integers."""
-        if not all(type(node) in JSON_NODES for edge in self.edges for node in edge):
+        """The oracle by name, for snapshots; None where JSON cannot keep its nodes."""
+        try:
+            edges = [[_plain(tail), _plain(head)] for tail, head in self.edges]
+            ends = {"source": _plain(self.source), "target": _plain(self.target)}
+        except TypeError:
             return None
-        edges = [list(edge) for edge in self.edges]
-        return {"type": "ShortestPath", "edges": edges, "source": self.source, "target": self.target}
+        return {"type": "ShortestPath", "edges": edges, **ends}
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "ShortestPath":
+        """The oracle that :meth:`to_dict` wrote."""
+        edges = [(_node(tail), _node(head)) for tail, head in fields["edges"]]
+        return cls(edges, _node(fields["source"]), _node(fields["target"]))
+
+
+def _plain(node: Any) -> Any:
+    """A node as JSON keeps it: tuples become lists, which are no nodes themselves."""
+    if isinstance(node, np.generic):
+        node = node.item()
+    if isinstance(node, tuple):
+        return [_plain(part) for part in node]
+    if node is None or isinstance(node, (str, int, float)):
+        return node
+    raise TypeError(f"JSON cannot keep the node {node!r}")
+
+
+def _node(plain: Any) -> Any:
+    return tuple(_node(part) for part in plain) if isinstance(plain, list) else plain

@@ -128,7 +128,7 @@ def _draw_line(axes: "Axes", line: Line) -> None:
         marker="o" if line.style == "marked" else "",
         markersize=2.2,
         markevery=max(1, len(line.x) // 10),
-        label=plain(line.label),
+        label=plain(line.label) or "_nolegend_",
     )
 
 

@@ -10,6 +10,7 @@ from groupwise.states import Vector
 class Line:
     """A curve, with a band of ± ``spread`` around it where that is given.
 
+    A line without a label is not in the legend.
     ``colour`` is a place in the palette: 0 is the baseline's blue, 1 our orange, 2 … are free.
     """
 

@@ -63,8 +63,9 @@ def _on_ray(calls: list[Any], engine: str, jobs: int | None) -> Iterator[tuple[i
     """On a cluster, some at a time: Ray's backend hands its results over all at once."""
     import joblib
 
-    with _ray(engine), joblib.Parallel(jobs or -1, "ray") as parallel:
-        some = ROUNDS_OF_WORK * joblib.effective_n_jobs(jobs or -1)
+    workers = jobs or -1
+    with _ray(engine), joblib.parallel_config("ray"), joblib.Parallel(workers) as parallel:
+        some = ROUNDS_OF_WORK * joblib.effective_n_jobs(workers)
         for start in range(0, len(calls), some):
             yield from parallel(calls[start : start + some])
 

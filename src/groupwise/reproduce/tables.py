@@ -1,0 +1,91 @@
+"""The paper's tables as ours: found, published, and how far apart."""
+
+from collections.abc import Iterable
+
+from groupwise.report.table import Cell, Column, Table, mean_and_spread, number
+from groupwise.reproduce.results import Result
+from groupwise.reproduce.summary import Row
+
+BASELINE, OURS, BEST, EXACT = "Baseline’s regret", "Our regret", "Best in hindsight", "Exact"
+_THREE = ("found", "published", "difference")
+
+COLUMNS = (
+    Column("Group", numeric=False),
+    Column("Size"),
+    *(Column(title, span) for span in (BASELINE, OURS, BEST) for title in _THREE),
+    *(Column(title, EXACT) for title in ("baseline", "ours", "best")),
+)
+
+NOTE = (
+    "Means ± standard deviations over {seeds}. Found: in the paper’s convention, which measures "
+    "regret against the best linear model on all but the group’s last row; exact: on all its rows. "
+    "Difference: the larger of those of mean and deviation."
+)
+
+
+def table_of(result: Result) -> Table:
+    """One table of the paper."""
+    seeds = len(result.seeds)
+    return Table(
+        title=result.title,
+        columns=COLUMNS,
+        rows=tuple(tuple(_cells(row, result)) for row in result.rows),
+        note=NOTE.format(seeds=f"{seeds} seeds" if seeds > 1 else "one seed"),
+    )
+
+
+def summary_table(results: Iterable[Result]) -> Table:
+    """How every table came out."""
+    columns = (
+        Column("Experiment", numeric=False),
+        Column("Order", numeric=False),
+        Column("Largest difference"),
+        Column("Tolerance"),
+        Column("Outcome", numeric=False),
+    )
+    rows = []
+    for result in results:
+        tolerance = result.experiment.tolerance
+        rows.append(
+            (
+                Cell(result.experiment.name),
+                Cell(result.order),
+                Cell("–" if result.worst is None else number(result.worst, 3)),
+                Cell("–" if tolerance is None else f"{tolerance:g}"),
+                _outcome(result),
+            )
+        )
+    return Table("Against the published tables", columns, tuple(rows))
+
+
+def _outcome(result: Result) -> Cell:
+    if not result.judged:
+        return Cell(f"not judged: {result.why_not_judged}", "faint")
+    if result.misses:
+        return Cell(f"misses in {', '.join(result.misses)}", "bad")
+    return Cell("every figure within tolerance", "good")
+
+
+def _cells(row: Row, result: Result) -> Iterable[Cell]:
+    yield Cell(row.group)
+    yield Cell(f"{row.size:,}")
+    found = row.found
+    printed = row.published or (None, None, None)
+    deviations = row.deviations() or (None, None, None)
+    for value, published, deviation in zip(found, printed, deviations, strict=True):
+        yield Cell(_text(value))
+        yield Cell("–" if published is None else _text(published), "faint")
+        yield Cell("–", "faint") if deviation is None else _difference(deviation, result)
+    yield from (Cell(_text(value)) for value in row.exact)
+
+
+def _text(value: float | tuple[float, float]) -> str:
+    return mean_and_spread(value) if isinstance(value, tuple) else number(value)
+
+
+def _difference(deviation: float | tuple[float, float], result: Result) -> Cell:
+    both = deviation if isinstance(deviation, tuple) else (deviation,)
+    largest = max(both, key=abs)
+    tolerance = result.experiment.tolerance
+    missed = result.judged and tolerance is not None and abs(largest) > tolerance
+    return Cell(number(largest, 3, signed=True), "bad" if missed else "")
