@@ -9,6 +9,7 @@ import numpy as np
 
 from groupwise.aggregators import AdaNormalHedge, Specialists
 from groupwise.errors import ConfigurationError
+from groupwise.groups import Group, pairs
 from groupwise.learners import Ridge
 from groupwise.protocols import Aggregator, Learner
 
@@ -45,6 +46,19 @@ def as_aggregator(aggregator: Aggregator | None) -> Aggregator:
             "plays (see groupwise.protocols.Aggregator)."
         )
     return aggregator
+
+
+def with_intersections(
+    declarations: Sequence[Group], intersections: int | None
+) -> Sequence[Group]:
+    """The declarations, with all pairs of them where two-way intersections are asked for."""
+    if intersections in (None, 1) and not isinstance(intersections, bool):
+        return declarations
+    if intersections != 2:
+        raise ConfigurationError(f"intersections must be 2 or None, not {intersections!r}.")
+    if len(declarations) < 2:
+        raise ConfigurationError("intersections=2 needs at least two group declarations.")
+    return [*declarations, pairs(*declarations)]
 
 
 def checked_seed(seed: int) -> int:

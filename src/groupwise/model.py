@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from groupwise import snapshot
-from groupwise.configuration import as_aggregator, as_learners, checked_prior, checked_seed
+from groupwise.configuration import (
+    as_aggregator,
+    as_learners,
+    checked_prior,
+    checked_seed,
+    with_intersections,
+)
 from groupwise.errors import ConfigurationError, TicketError
 from groupwise.features import Encoder
 from groupwise.groups import ALWAYS_ON, Group, Groups
@@ -49,7 +55,10 @@ class Groupwise:
     clip : clip advice to the label range.
     always_on : add a group that every row is in; its learner is the single-model baseline.
     seed : names all the randomness there is.
-    prior : {group name: mass}; 1 for groups not named. A mass is fixed when its group appears.
+    prior : {group name: mass}. A mass is fixed when its group appears: the one named here, or 1, or
+        for the n-th group from ``gw.pairs`` or ``intersections`` 1/n(n + 1). All pairs together
+        then weigh less than one declared group, whose certificates hardly pay for them.
+    intersections : 2 adds the intersection of every two declared groups, as they are first seen.
 
     >>> import groupwise as gw
     >>> model = gw.Groupwise([gw.by("sex"), gw.by("smoker")], loss=gw.losses.Square(0, 50_000))
@@ -78,8 +87,11 @@ class Groupwise:
         always_on: bool = True,
         seed: int = 0,
         prior: Mapping[str, float] | None = None,
+        intersections: int | None = None,
     ) -> None:
-        self.groups = Groups(groups, always_on)
+        self.intersections = intersections
+        self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
+        self.groups = Groups(with_intersections(self.declarations, intersections), always_on)
         self.learners = as_learners(learner)
         self.aggregator = as_aggregator(aggregator)
         self.loss = Square() if loss is None else loss
@@ -99,6 +111,7 @@ class Groupwise:
             self._rounds = rounds_for(self._reduction, self._ledger, always_on)
         self.play = self._reduction.play
         self._names: list[str] = []
+        self._pairs = 0
         self._index: dict[str, int] = {}
         self._awake: dict[tuple[str, ...], Awake] = {}
         self._key = os.urandom(KEY_BYTES)
@@ -238,8 +251,7 @@ class Groupwise:
 
     def _reserve(self, new: Sequence[str], features: int) -> None:
         count = len(self._names) + len(new)
-        masses = [self.prior.get(name, 1.0) for name in new]
-        self._rounds.reserve(count, features, masses)
+        self._rounds.reserve(count, features, self._masses(new))
 
     def _baseline(self) -> int:
         return self._index.get(ALWAYS_ON, -1)
@@ -259,7 +271,20 @@ class Groupwise:
             self.__dict__.update(before)
             raise
 
+    def _masses(self, new: Sequence[str]) -> list[float]:
+        """The prior masses of new groups; they depend on the order of appearance alone."""
+        masses = []
+        pairs = self._pairs
+        for name in new:
+            mass = 1.0
+            if self.groups.is_pair(name):
+                pairs += 1
+                mass = 1.0 / (pairs * (pairs + 1))
+            masses.append(self.prior.get(name, mass))
+        return masses
+
     def _admit(self, new: Sequence[str]) -> None:
+        self._pairs += sum(map(self.groups.is_pair, new))
         for name in new:
             self._index[name] = len(self._names)
             self._names.append(name)

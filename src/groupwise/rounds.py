@@ -123,7 +123,7 @@ class CompiledRounds(Rounds):
         self._handle, self._held = entry.handle(
             self.reduction.settings,
             self.always_on,
-            self._bank.forward,
+            self._bank.parameters,
             self._bank.state,
             self.reduction.state,
             self.ledger.state,

@@ -42,7 +42,7 @@ def _header(model: "Groupwise") -> dict[str, Any]:
     features = model.features
     return {
         "model": {
-            "groups": [declaration.to_dict() for declaration in model.groups.declarations],
+            "groups": [declaration.to_dict() for declaration in model.declarations],
             "learner": learners,
             "aggregator": _named(model.aggregator),
             "loss": model.loss.to_dict(),
@@ -53,6 +53,7 @@ def _header(model: "Groupwise") -> dict[str, Any]:
             "always_on": model.groups.always_on,
             "seed": model.seed,
             "prior": model.prior,
+            "intersections": model.intersections,
         },
         "names": model._names,
         "encoder": model._encoder.to_dict(),

@@ -27,6 +27,8 @@ class RidgeState(NamedTuple):
     """M = Σ w e² / (1 + w xᵀPx) = min_θ λ‖θ‖² + Σ w (θ·x − y)²."""
     log_determinant: Vector
     """ln det(A / λ), kept for the forward form."""
+    strength: Vector
+    """What is left of the penalty of a learner that forgets; 1 for all others."""
 
 
 class AggregatorState(NamedTuple):

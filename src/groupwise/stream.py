@@ -126,7 +126,7 @@ class Stream:
             pool.submit(
                 ridge.step_subsequences,
                 bank.state,
-                bank.forward,
+                bank.parameters,
                 share,
                 *parts.places(chunk),
                 bank.width(len(chunk.features)),

@@ -5,15 +5,16 @@ the function, so that ``groupwise --help`` answers at once. To add one, write th
 in ``COMMANDS``.
 """
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import typer
 
 from groupwise.cli import reproduce
 from groupwise.errors import GroupwiseError
 
-COMMANDS = {
+COMMANDS: dict[str, Callable[..., None]] = {
     "reproduce": reproduce.command,
 }
 
@@ -22,38 +23,54 @@ FAILED = 2
 INTERRUPTED = 130
 """As shells have it: 128 + SIGINT."""
 
-app = typer.Typer(
-    help="Online prediction with a regret guarantee for every group at once.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-)
-for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+
+def _guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command; what goes wrong in it is one line on standard error, and an exit code."""
+
+    @wraps(command)
+    def guarded(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except GroupwiseError as error:
+            message, code = " ".join(str(error).split("\n")), FAILED
+        except KeyboardInterrupt:
+            message, code = "interrupted.", INTERRUPTED
+        else:
+            return
+        typer.echo(f"groupwise: {message}", err=True)
+        raise typer.Exit(code)
+
+    return guarded
 
 
-@app.callback()
-def _version_option(
-    version: bool = typer.Option(False, "--version", help="Show the version.", is_eager=True),
-) -> None:
-    if version:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         from groupwise import __version__
 
         typer.echo(__version__)
         raise typer.Exit
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; what goes wrong is one line on standard error."""
-    try:
-        code = app(arguments, standalone_mode=False)
-    except GroupwiseError as error:
-        code = _fail(" ".join(str(error).splitlines()), FAILED)
-    except KeyboardInterrupt:
-        code = _fail("interrupted", INTERRUPTED)
-    sys.exit(code)
+def _options(
+    version: bool = typer.Option(
+        False, "--version", help="Show the version.", is_eager=True, callback=_show_version
+    ),
+) -> None:
+    del version
 
 
-def _fail(message: str, code: int) -> int:
-    print(f"groupwise: {message}", file=sys.stderr)
-    return code
+app = typer.Typer(
+    help="Online prediction with a regret guarantee for every group at once.",
+    callback=_options,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_guarded(_command))
+
+
+def main() -> None:
+    """What the script ``groupwise`` calls."""
+    app(prog_name="groupwise")

@@ -58,6 +58,12 @@ class Groups:
         self._indicators: dict[str, Indicator | None] = {}
         self._closed: dict[str, Indicator | None] = {}
         self._open_intersections: list[re.Pattern[str]] = []
+        self._pairs = [
+            _pattern(product)
+            for one in self.declarations
+            if isinstance(one, Pairs)
+            for product in _products(one)
+        ]
         for declaration in self.declarations:
             self._note_indicators(declaration)
         self._by_columns = [one.column for one in self.declarations if isinstance(one, By)]
@@ -115,6 +121,16 @@ class Groups:
             self._indicators.clear()
         found = self._indicators[name] = self._find_indicator(name)
         return found
+
+    def is_pair(self, name: str) -> bool:
+        """Say whether a group is one of those that `pairs` declares.
+
+        >>> from groupwise.groups import by, pairs
+        >>> groups = Groups([by("sex"), pairs(by("sex"), by("region"))], always_on=True)
+        >>> groups.is_pair("sex=male"), groups.is_pair("sex=male & region=north")
+        (False, True)
+        """
+        return any(pattern.fullmatch(name) for pattern in self._pairs)
 
     def _find_indicator(self, name: str) -> Indicator | None:
         if name in self._closed:

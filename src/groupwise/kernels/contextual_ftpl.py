@@ -55,10 +55,10 @@ def advise(
         perturbed(state, rate, fakes, group, weights[a], seed, number, expert, attempt, costs)
         if kind == STUMPS:
             for label in range(labels):
-                stump = best_stump(contexts, count, costs, label, sums)
+                stump, _ = best_stump(contexts, count, costs, label, sums)
                 out[a, column, label] = stump_value(stump, x)
         else:
-            policy = best_row(table, count, costs)
+            policy, _ = best_row(table, count, costs)
             for label in range(labels):
                 out[a, column, label] = table[policy, place, label]
 

@@ -57,13 +57,13 @@ def _integers(typing_context, address):
     return pointer(types.int64), generate
 
 
-def handle(settings, always_on, forward, learners, aggregator, ledger, sums):
+def handle(settings, always_on, parameters, learners, aggregator, ledger, sums):
     """Sizes, codes and addresses in the order ``_open`` reads them, and the arrays to keep."""
     groups, count, features = learners.theta.shape
     sizes = (groups, count, features, learners.held.shape[2], sums.moment.shape[1])
     codes = (settings.aggregator, settings.play, settings.loss, settings.seed, int(always_on))
     numbers = np.array([settings.eta, settings.scale, settings.low, settings.high])
-    arrays = (numbers, forward, *learners, *aggregator, *ledger, *sums)
+    arrays = (numbers, parameters, *learners, *aggregator, *ledger, *sums)
     addresses = [array.ctypes.data for array in arrays]
     return np.array([*sizes, *codes, *addresses], dtype=np.int64), arrays
 
@@ -75,7 +75,7 @@ def _open(handle):
     settings = Settings(
         handle[5], handle[6], handle[7], handle[8], numbers[0], numbers[1], numbers[2], numbers[3]
     )
-    forward = carray(_integers(handle[11]), (k,))
+    parameters = carray(_floats(handle[11]), (k, 3))
     learners = RidgeState(
         carray(_floats(handle[12]), (g, k, d)),
         carray(_floats(handle[13]), (g, k, d, d)),
@@ -83,29 +83,30 @@ def _open(handle):
         carray(_integers(handle[15]), (g,)),
         carray(_floats(handle[16]), (g, k)),
         carray(_floats(handle[17]), (g, k)),
+        carray(_floats(handle[18]), (g, k)),
     )
     aggregator = AggregatorState(
-        carray(_floats(handle[18]), (g, k)),
         carray(_floats(handle[19]), (g, k)),
         carray(_floats(handle[20]), (g, k)),
-        carray(_floats(handle[21]), (1,)),
+        carray(_floats(handle[21]), (g, k)),
+        carray(_floats(handle[22]), (1,)),
     )
     ledger = LedgerState(
-        carray(_floats(handle[22]), (g,)),
         carray(_floats(handle[23]), (g,)),
         carray(_floats(handle[24]), (g,)),
         carray(_floats(handle[25]), (g,)),
         carray(_floats(handle[26]), (g,)),
-        carray(_floats(handle[27]), (g, k)),
+        carray(_floats(handle[27]), (g,)),
+        carray(_floats(handle[28]), (g, k)),
     )
     sums = HindsightSums(
-        carray(_floats(handle[28]), (g, s, s)),
-        carray(_floats(handle[29]), (g, s)),
-        carray(_floats(handle[30]), (g,)),
-        carray(_floats(handle[31]), (g, HELD, s)),
-        carray(_integers(handle[32]), (g,)),
+        carray(_floats(handle[29]), (g, s, s)),
+        carray(_floats(handle[30]), (g, s)),
+        carray(_floats(handle[31]), (g,)),
+        carray(_floats(handle[32]), (g, HELD, s)),
+        carray(_integers(handle[33]), (g,)),
     )
-    return settings, forward, learners, aggregator, ledger, sums
+    return settings, parameters, learners, aggregator, ledger, sums
 
 
 @njit(nogil=True, cache=True)
@@ -114,13 +115,13 @@ def predict(handle, number, groups, weights, xi, xv, features, said):
 
     Not a number where a value is beyond all bounds.
     """
-    settings, forward, learners, aggregator, _, _ = _open(handle)
+    settings, parameters, learners, aggregator, _, _ = _open(handle)
     groups, weights, xi, xv = bare(groups), bare(weights), bare(xi), bare(xv)
     for k in range(xv.size):
         if not abs(xv[k]) <= LARGEST:
             return math.nan
     advice, probabilities = bare(said)[0], bare(said)[1]
-    ridge.advise(learners, forward, groups, weights, xi, xv, padded(features), advice)
+    ridge.advise(learners, parameters, groups, weights, xi, xv, padded(features), advice)
     return rounds.predict(settings, aggregator, groups, weights, number, advice, probabilities)
 
 
@@ -133,12 +134,12 @@ def settle(
     ``played``, ``realised`` and ``baseline`` are the losses of what was played; ``played`` is not a
     number where that is this very play.
     """
-    settings, forward, learners, aggregator, ledger, sums = _open(handle)
+    settings, parameters, learners, aggregator, ledger, sums = _open(handle)
     groups, weights, xi, xv = bare(groups), bare(weights), bare(xi), bare(xv)
     count = groups.size
     scratch = bare(scratch)
     advice, probabilities, losses = scratch[0, :count], scratch[1, :count], scratch[2, :count]
-    ridge.step(learners, forward, groups, weights, xi, xv, y, padded(features), advice)
+    ridge.step(learners, parameters, groups, weights, xi, xv, y, padded(features), advice)
     _, charged, own = rounds.settle(
         settings, aggregator, groups, weights, number, advice, y, probabilities, losses
     )

@@ -12,7 +12,7 @@ TABLE = 1
 
 @njit(nogil=True, cache=True)
 def best_stump(contexts, count, costs, label, sums):
-    """The number of the best stump on one label; ``sums`` is room for a number per feature.
+    """The number and cost of the best stump on a label; ``sums`` has room for every feature.
 
     0 and 1 are the constants, 2 + 2b is feature b, 3 + 2b its negation.
     """
@@ -34,7 +34,7 @@ def best_stump(contexts, count, costs, label, sums):
             place, least = 2 + 2 * b, sums[b]
         if total - sums[b] < least:
             place, least = 3 + 2 * b, total - sums[b]
-    return place
+    return place, least
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -48,7 +48,7 @@ def stump_value(stump, x):
 
 @njit(nogil=True, cache=True)
 def best_row(table, count, costs):
-    """The number of the best policy of a table (policies × contexts × labels)."""
+    """The number and cost of the best policy of a table (policies × contexts × labels)."""
     place = 0
     least = 0.0
     for policy in range(table.shape[0]):
@@ -58,4 +58,4 @@ def best_row(table, count, costs):
                 total += table[policy, x, label] * costs[x, label]
         if policy == 0 or total < least:
             place, least = policy, total
-    return place
+    return place, least

@@ -3,7 +3,8 @@
 Arrays lead with the group axis, then the learner axis: ``theta[g, k]`` belongs to learner k of
 group g. The matrix P = (λI + Σ w x xᵀ)⁻¹ is kept as ``inverse − Σ_j held_j held_jᵀ``: for wide rows
 the last updates are held back and folded in together, which touches the matrix once instead of
-once a row. ``held`` has no rows where the matrix is small.
+once a row. ``held`` has no rows where the matrix is small. ``parameters[k]`` holds learner k's
+penalty, whether it is of the forward form, and its forgetting factor.
 """
 
 import numpy as np
@@ -12,6 +13,10 @@ from numba import njit
 from groupwise.kernels.arithmetic import add_outer_rows, add_scaled, bare, dot
 from groupwise.kernels.vectors import combine_rows, subtract_outer
 from groupwise.states import RidgeState
+
+PENALTY, FORWARD, FORGETTING = 0, 1, 2
+FAINT = 1e-6
+"""The strength at which a fading penalty is renewed."""
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -26,10 +31,10 @@ def precision_product(inverse, held, count, xi, xv, width, out):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def advise_one(state, forward, group, learner, xi, xv, weight, width, scratch):
+def advise_one(state, parameters, group, learner, xi, xv, weight, width, scratch):
     """θ·x, or θ·x / (1 + w xᵀPx) in the forward form."""
     estimate = dot(state.theta[group, learner], xi, xv)
-    if forward and estimate != 0.0:
+    if parameters[learner, FORWARD] and estimate != 0.0:
         precision_product(
             state.inverse[group, learner],
             state.held[group, learner],
@@ -44,8 +49,9 @@ def advise_one(state, forward, group, learner, xi, xv, weight, width, scratch):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def step_one(state, forward, group, learner, xi, xv, weight, y, width, scratch):
+def step_one(state, parameters, group, learner, xi, xv, weight, y, width, scratch):
     """Advice on x, then the update with (x, y) at this weight. Returns the advice."""
+    forward = parameters[learner, FORWARD] != 0.0
     theta = state.theta[group, learner]
     inverse = state.inverse[group, learner]
     held = state.held[group, learner]
@@ -70,7 +76,45 @@ def step_one(state, forward, group, learner, xi, xv, weight, y, width, scratch):
             newest[i] = root * scratch[i]
         if count + 1 == held.shape[0]:
             add_outer_rows(inverse, held, -1.0, width)
+    if parameters[learner, FORGETTING] < 1.0:
+        forget(state, parameters, group, learner, weight)
     return estimate / growth if forward else estimate
+
+
+@njit(nogil=True, cache=True)
+def forget(state, parameters, group, learner, weight):
+    """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
+
+    Called between an update and ``hold``. Columns that no row has used yet fade too, so that a
+    feature that comes later starts where it would have been.
+    """
+    penalty = parameters[learner, PENALTY]
+    factor = parameters[learner, FORGETTING] ** weight
+    inverse = state.inverse[group, learner]
+    held = state.held[group, learner]
+    for i in range(inverse.shape[0]):
+        for j in range(inverse.shape[1]):
+            inverse[i, j] /= factor
+    for k in range(held.shape[0]):
+        for j in range(held.shape[1]):
+            held[k, j] /= np.sqrt(factor)
+    state.strength[group, learner] *= factor
+    strength = state.strength[group, learner]
+    if strength >= FAINT:
+        return
+    if held.shape[0] > 0:
+        for k in range((state.count[group] + 1) % held.shape[0]):
+            subtract_outer(inverse, held[k], inverse.shape[0])
+        held[:] = 0.0
+    theta = state.theta[group, learner]
+    precision = np.linalg.inv(inverse)
+    moment = precision @ theta
+    for i in range(precision.shape[0]):
+        precision[i, i] += penalty * (1.0 - strength)
+    renewed = np.linalg.inv(precision)
+    inverse[:] = 0.5 * (renewed + renewed.T)
+    theta[:] = inverse @ moment
+    state.strength[group, learner] = 1.0
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -82,31 +126,42 @@ def hold(state, group):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def advise(state, forward, groups, weights, xi, xv, width, advice):
+def advise(state, parameters, groups, weights, xi, xv, width, advice):
     """advice[a, k]: what learner k of the a-th awake group says about x."""
     scratch = np.empty(width)
     for a in range(groups.size):
-        for k in range(forward.size):
+        for k in range(len(parameters)):
             advice[a, k] = advise_one(
-                state, forward[k], groups[a], k, xi, xv, weights[a], width, scratch
+                state, parameters, groups[a], k, xi, xv, weights[a], width, scratch
             )
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def step(state, forward, groups, weights, xi, xv, y, width, advice):
+def step(state, parameters, groups, weights, xi, xv, y, width, advice):
     """One round for all awake groups: their advice, then their updates."""
     scratch = np.empty(width)
     for a in range(groups.size):
-        for k in range(forward.size):
+        for k in range(len(parameters)):
             advice[a, k] = step_one(
-                state, forward[k], groups[a], k, xi, xv, weights[a], y, width, scratch
+                state, parameters, groups[a], k, xi, xv, weights[a], y, width, scratch
             )
         hold(state, groups[a])
 
 
 @njit(nogil=True, cache=True)
 def step_subsequences(
-    state, forward, share, starts, entries, rows, weights, indptr, indices, values, labels, width,
+    state,
+    parameters,
+    share,
+    starts,
+    entries,
+    rows,
+    weights,
+    indptr,
+    indices,
+    values,
+    labels,
+    width,
     advice,
 ):
     """All rounds of every group in ``share``, each in its order.
@@ -123,6 +178,7 @@ def step_subsequences(
         bare(state.count),
         bare(state.minimum),
         bare(state.log_determinant),
+        bare(state.strength),
     )
     indices, values, advice = bare(indices), bare(values), bare(advice)
     for group in share:
@@ -130,8 +186,17 @@ def step_subsequences(
             row = rows[entry]
             xi = indices[indptr[row] : indptr[row + 1]]
             xv = values[indptr[row] : indptr[row + 1]]
-            for k in range(forward.size):
+            for k in range(len(parameters)):
                 advice[entry, k] = step_one(
-                    state, forward[k], group, k, xi, xv, weights[entry], labels[row], width, scratch
+                    state,
+                    parameters,
+                    group,
+                    k,
+                    xi,
+                    xv,
+                    weights[entry],
+                    labels[row],
+                    width,
+                    scratch,
                 )
             hold(state, group)

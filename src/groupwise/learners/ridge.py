@@ -39,15 +39,20 @@ class Ridge:
     ----------
     penalty : λ > 0.
     forward : shrink the advice as the forward algorithm does.
+    forgetting : γ in (0, 1]; with γ < 1 the learner follows a drifting group. A round of weight w
+        multiplies all that was learned before by γʷ, A ← γʷ(A + w x xᵀ), exactly. The penalty fades
+        with it and is renewed whenever it has faded to a millionth, so P stays bounded.
 
     >>> Ridge(penalty=0.5, forward=True)
-    Ridge(penalty=0.5, forward=True)
+    Ridge(penalty=0.5, forward=True, forgetting=1.0)
 
     Guarantee
     ---------
     With M = min_θ λ‖θ‖² + Σ w (θ·x − y)², for unclipped advice: the loss of the plain form is
     *exactly* M + Σ w e² (s − 1)/s, and that of the forward form at most M + Y² ln det(A/λ),
     Y = max |y| (1 in scaled labels), which grows like d ln T_g. Clipping only lowers the loss.
+    With forgetting there is no such bound against a fixed model; the certificate, which adds up
+    what the learner really lost, holds all the same.
 
     References
     ----------
@@ -57,13 +62,17 @@ class Ridge:
 
     penalty: float = 1.0
     forward: bool = False
+    forgetting: float = 1.0
 
     def __post_init__(self) -> None:
-        penalty = self.penalty
-        if isinstance(penalty, bool) or not isinstance(penalty, (int, float)):
-            raise ConfigurationError(f"penalty must be a number, not {penalty!r}.")
-        if not (math.isfinite(penalty) and penalty > 0.0):
-            raise ConfigurationError(f"penalty must be positive and finite, not {penalty!r}.")
+        for name in ("penalty", "forgetting"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ConfigurationError(f"{name} must be a number, not {value!r}.")
+            if not (math.isfinite(value) and value > 0.0):
+                raise ConfigurationError(f"{name} must be positive and finite, not {value!r}.")
+        if self.forgetting > 1.0:
+            raise ConfigurationError(f"forgetting must be at most 1, not {self.forgetting!r}.")
         if not isinstance(self.forward, bool):
             raise ConfigurationError(f"forward must be True or False, not {self.forward!r}.")
 
@@ -73,7 +82,7 @@ class RidgeBank:
 
     def __init__(self, learners: Sequence[Ridge]) -> None:
         self.learners = tuple(learners)
-        self.forward = np.array([learner.forward for learner in learners], dtype=np.int64)
+        self.parameters = np.array([[x.penalty, x.forward, x.forgetting] for x in learners])
         count = len(learners)
         self.state = RidgeState(
             theta=np.zeros((0, count, 0)),
@@ -82,6 +91,7 @@ class RidgeBank:
             count=np.zeros(0, dtype=np.int64),
             minimum=np.zeros((0, count)),
             log_determinant=np.zeros((0, count)),
+            strength=np.zeros((0, count)),
         )
 
     def reserve(self, groups: int, features: int) -> None:
@@ -100,7 +110,9 @@ class RidgeBank:
         diagonal = np.einsum("gkii->gki", inverse)
         for k, learner in enumerate(self.learners):
             diagonal[old_g:, k] = 1.0 / learner.penalty
-            diagonal[:old_g, k, old_d:] = 1.0 / learner.penalty
+            diagonal[:old_g, k, old_d:] = 1.0 / (learner.penalty * state.strength[:, k, None])
+        strength = np.ones((g, count))
+        strength[:old_g] = state.strength
         self.state = RidgeState(
             theta=enlarge(state.theta, (g, count, d)),
             inverse=inverse,
@@ -108,6 +120,7 @@ class RidgeBank:
             count=enlarge(state.count, (g,)),
             minimum=enlarge(state.minimum, (g, count)),
             log_determinant=enlarge(state.log_determinant, (g, count)),
+            strength=strength,
         )
 
     def hold_back(self, features: int) -> bool:
@@ -127,7 +140,7 @@ class RidgeBank:
         out = np.empty((awake.groups.size, len(self.learners)))
         width = self.width(len(row.names))
         ridge.advise(
-            self.state, self.forward, *awake, row.indices, row.values, width, out
+            self.state, self.parameters, *awake, row.indices, row.values, width, out
         )
         return out
 
@@ -137,6 +150,6 @@ class RidgeBank:
         out = np.empty((awake.groups.size, len(self.learners)))
         width = self.width(len(row.names))
         ridge.step(
-            self.state, self.forward, *awake, row.indices, row.values, label, width, out
+            self.state, self.parameters, *awake, row.indices, row.values, label, width, out
         )
         return out

@@ -95,14 +95,11 @@ class FiniteClass:
 
     def minimise(self, contexts: ArrayLike, costs: ArrayLike) -> TablePolicy:
         """The policy f with the least Σ_x ⟨f(x), costs_x⟩."""
-        matrix = context_matrix(contexts)
-        table = cost_matrix(costs, matrix)
-        if table.shape[1] != self.labels:
-            raise ConfigurationError(
-                f"costs has {table.shape[1]} columns; the table's predictions have {self.labels}."
-            )
-        cells = np.ascontiguousarray(self.cells[:, [self.column(row) for row in matrix]])
-        return TablePolicy(self, int(erm_oracles.best_row(cells, len(matrix), table)))
+        return TablePolicy(self, self._best(contexts, costs)[0])
+
+    def least(self, contexts: ArrayLike, costs: ArrayLike) -> float:
+        """The cost of the best policy."""
+        return self._best(contexts, costs)[1]
 
     def separator(self, features: int | None = None) -> Vector:
         """Contexts on which any two different policies differ, found greedily."""
@@ -128,6 +125,17 @@ class FiniteClass:
         """Do any two different policies differ on one of the contexts?"""
         columns = [self.column(row) for row in contexts]
         return len(np.unique(self.cells[:, columns], axis=0)) == len(np.unique(self.cells, axis=0))
+
+    def _best(self, contexts: ArrayLike, costs: ArrayLike) -> tuple[int, float]:
+        matrix = context_matrix(contexts)
+        table = cost_matrix(costs, matrix)
+        if table.shape[1] != self.labels:
+            raise ConfigurationError(
+                f"costs has {table.shape[1]} columns; the table's predictions have {self.labels}."
+            )
+        cells = np.ascontiguousarray(self.cells[:, [self.column(row) for row in matrix]])
+        number, least = erm_oracles.best_row(cells, len(matrix), table)
+        return int(number), float(least)
 
     def to_dict(self) -> dict[str, Any]:
         """The oracle by name, for snapshots."""

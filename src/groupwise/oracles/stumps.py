@@ -63,14 +63,12 @@ class Stumps:
 
     def minimise(self, contexts: ArrayLike, costs: ArrayLike) -> StumpPolicy:
         """The policy f with the least Σ_x ⟨f(x), costs_x⟩."""
-        matrix = self.check_contexts(context_matrix(contexts))
-        table = cost_matrix(costs, matrix)
-        room = np.empty(matrix.shape[1])
-        best = [
-            erm_oracles.best_stump(matrix, len(matrix), table, label, room)
-            for label in range(table.shape[1])
-        ]
-        return StumpPolicy(np.array(best, dtype=np.int64), np.ndim(costs) == 1)
+        best = self._best(contexts, costs)
+        return StumpPolicy(np.array([stump for stump, _ in best]), np.ndim(costs) == 1)
+
+    def least(self, contexts: ArrayLike, costs: ArrayLike) -> float:
+        """The cost of the best policy."""
+        return float(sum(least for _, least in self._best(contexts, costs)))
 
     def check_contexts(self, contexts: Vector) -> Vector:
         """The contexts, if they are bits."""
@@ -93,6 +91,15 @@ class Stumps:
         patterns = {tuple(column) for column in columns}
         patterns |= {tuple(1.0 - column) for column in columns}
         return len(patterns) == 2 * len(columns)
+
+    def _best(self, contexts: ArrayLike, costs: ArrayLike) -> list[tuple[int, float]]:
+        matrix = self.check_contexts(context_matrix(contexts))
+        table = cost_matrix(costs, matrix)
+        room = np.empty(matrix.shape[1])
+        return [
+            erm_oracles.best_stump(matrix, len(matrix), table, label, room)
+            for label in range(table.shape[1])
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The oracle by name, for snapshots."""

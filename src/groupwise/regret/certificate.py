@@ -74,8 +74,10 @@ def certify(
 
 def _a_priori(reduction: Reduction, group: int, best: float) -> float | None:
     for bank, _ in reduction.banks:
-        if isinstance(bank, RidgeBank) and bank.forward.any():
-            state = bank.state
-            bounds = state.minimum[group] - best + state.log_determinant[group]
-            return float(bounds[bank.forward != 0].min())
+        if isinstance(bank, RidgeBank):
+            bounded = [x.forward and x.forgetting == 1.0 for x in bank.learners]
+            if any(bounded):
+                state = bank.state
+                bounds = state.minimum[group] - best + state.log_determinant[group]
+                return float(bounds[bounded].min())
     return None

@@ -21,8 +21,10 @@ HEADER = 0.34
 """Height of the strip for the legend."""
 MARGINS = {"left": 0.58, "right": 0.12, "bottom": 0.44, "top": 0.28}
 POINTS_PER_INCH = 72
-_DECIMALS = re.compile(r"(\d+\.\d{2})\d+")
-_STYLE: dict[str, Any] = {
+STEPS = [1, 2, 2.5, 5, 10]  # between ticks, times a power of ten
+_PATH = re.compile(r' d="[^"]*"')
+_NUMBER = re.compile(r"\d+\.\d+")
+_STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: searchable, and in the page's own font
     "svg.hashsalt": "groupwise",  # the same figure is the same file
     "pdf.fonttype": 42,
@@ -78,7 +80,7 @@ def draw(figure: Figure) -> Drawing:
         canvas.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
         canvas.savefig(pdf, format="pdf", metadata={"CreationDate": None})
     cells = tuple((x * POINTS_PER_INCH, y * POINTS_PER_INCH, *_cell()) for x, y in places)
-    return Drawing(_DECIMALS.sub(r"\1", svg.getvalue()), pdf.getvalue(), cells)
+    return Drawing(rounded(svg.getvalue(), 2), pdf.getvalue(), cells)
 
 
 def _cell() -> tuple[float, float]:
@@ -94,8 +96,8 @@ def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
     axes.set_title(plain(panel.title), fontsize=8.5, loc="left", pad=4)
     axes.set_xlabel(figure.x_label, labelpad=2, fontsize=7.5)
     axes.set_ylabel(figure.y_label, labelpad=2, fontsize=7.5)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axes.tick_params(labelsize=7, length=2.5, pad=2)
@@ -143,6 +145,19 @@ def _legend(canvas: "Canvas", height: float) -> None:
         frameon=False,
         fontsize=8,
     )
+
+
+def rounded(svg: str, decimals: int) -> str:
+    """The drawing with shorter coordinates in its paths; everything else stays as it is.
+
+    >>> rounded('<path d="M 1.256 20.004"/><text x="1.256">1.256</text>', 1)
+    '<path d="M 1.3 20"/><text x="1.256">1.256</text>'
+    """
+
+    def shorter(number: re.Match[str]) -> str:
+        return f"{float(number[0]):.{decimals}f}".rstrip("0").rstrip(".")
+
+    return _PATH.sub(lambda path: _NUMBER.sub(shorter, path[0]), svg)
 
 
 def plain(text: str) -> str:

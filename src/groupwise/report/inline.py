@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from groupwise.report.drawing import Drawing
+from groupwise.report.drawing import Drawing, rounded
 from groupwise.report.figure import Figure
 from groupwise.report.palette import LIGHT
 
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 _IDENTIFIER = re.compile(r'(\bid="|url\(#|href="#)')
-_ONE_DECIMAL = re.compile(r"(\d+\.\d)\d+")
 
 
 class Inline(NamedTuple):
@@ -27,7 +26,7 @@ def inline(figure: Figure, drawing: Drawing) -> Inline:
 
     Identifiers get the figure's name in front, since all drawings of a page share one document.
     """
-    text = _IDENTIFIER.sub(rf"\g<1>{figure.name}-", drawing.svg)
+    text = _IDENTIFIER.sub(rf"\g<1>{figure.name}-", rounded(drawing.svg, 1))
     for name, colour in LIGHT.items():
         text = text.replace(colour, f"var(--{name})")
     ElementTree.register_namespace("", SVG)
@@ -52,4 +51,4 @@ def _text(element: ElementTree.Element) -> str:
     for namespace in (f' xmlns="{SVG}"', f' xmlns:xlink="{XLINK}"'):
         written = written.replace(namespace, "")
     lines = (line.strip() for line in written.splitlines())
-    return _ONE_DECIMAL.sub(r"\1", " ".join(line for line in lines if line))
+    return " ".join(line for line in lines if line)

@@ -12,7 +12,7 @@ LIGHT = {
     "series-1": "#d55e00",
     "series-2": "#009e73",
     "series-3": "#aa4499",
-    "series-4": "#7a6a00",
+    "series-4": "#6b7280",
 }
 DARK = {
     "ink": "#e6e9ed",
@@ -22,6 +22,6 @@ DARK = {
     "series-1": "#ff9c4a",
     "series-2": "#3fd0a4",
     "series-3": "#e08bd2",
-    "series-4": "#d8c54a",
+    "series-4": "#b6bfca",
 }
 SERIES = [LIGHT[name] for name in LIGHT if name.startswith("series-")]

@@ -1,5 +1,6 @@
 """Tables for a terminal."""
 
+import sys
 from typing import TYPE_CHECKING
 
 from groupwise.report.table import Table
@@ -8,18 +9,23 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
+WIDE = 160
 STYLES = {"bad": "bold red", "good": "green", "faint": "dim", "": ""}
+
+
+def console() -> "Console":
+    """Standard output; where that is no terminal, wide enough for any table of ours."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
 
 
 def show(console: "Console", table: Table) -> None:
     """Print a table; where it is too wide, one table for each of its wider headings."""
     whole = rich_table(table)
-    if not console.is_terminal or console.measure(whole).minimum <= console.width:
-        console.print(whole, width=console.measure(whole).maximum, crop=False)
-    else:
-        for part in table.by_span():
-            console.print(rich_table(part))
-    console.print()
+    fits = console.measure(whole).minimum <= console.width
+    for part in [table] if fits else table.by_span():
+        console.print(rich_table(part))
 
 
 def rich_table(table: Table) -> "RichTable":

@@ -14,7 +14,9 @@ def folder(path: Path) -> Path:
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
-        raise OutputError(f"Cannot write to {path}: {error.strerror}. Give another --out.") from error
+        raise OutputError(
+            f"Cannot write to {path}: {error.strerror}. Choose another folder."
+        ) from error
     return path
 
 

@@ -39,9 +39,8 @@ def certificates(
     absolute = np.stack([sums_at(np.abs(values), count) for values, count in every], axis=1)
     prior = np.full(regret.shape[1:], 1.0 / regret[0].size)
     aggregator = settings.parts()["aggregator"]
-    bounds = np.array(
-        [aggregator.bound(*pair, prior, Square())[group] for pair in zip(regret, absolute, strict=True)]
-    )
+    sums = zip(regret, absolute, strict=True)
+    bounds = np.array([aggregator.bound(*both, prior, Square())[group] for both in sums])
     learner = sums_at(experts.losses[group], ends) - best[:, None]
     return (learner + bounds).min(axis=1), times > _void_from(experts)
 

@@ -1,5 +1,6 @@
 """Where the runs are computed: threads of this machine, or a Ray cluster, through joblib."""
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -83,10 +84,10 @@ def _ray(engine: str) -> Iterator[None]:
     if started:
         address = engine if engine != RAY else os.environ.get("RAY_ADDRESS")
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="error")
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except Exception as error:  # whatever Ray's client raises when nobody answers
             raise ConfigurationError(f"No Ray cluster at {address}: {error}") from error
-    register_ray()
+    register_ray()  # type: ignore[no-untyped-call,unused-ignore]
     try:
         yield
     finally:

@@ -14,10 +14,10 @@ _ROUNDS = "rounds of the group"
 
 def figures_of(result: Result) -> Iterator[Figure]:
     """All figures of one table."""
-    title, spread = result.title, "Mean ± one standard deviation"
+    spread = "Mean ± one standard deviation over the seeds."
     yield Figure(
         f"{result.name}-regret",
-        f"{title}: regret of the baseline and of our algorithm against time. {spread}.",
+        f"Regret of the baseline and of our algorithm against time. {spread}",
         _ROUNDS,
         "regret",
         tuple(_regret(result, g) for g in range(len(result.groups))),
@@ -30,7 +30,7 @@ def figures_of(result: Result) -> Iterator[Figure]:
         if families:
             yield Figure(
                 f"{result.name}-{suffix}",
-                f"{title}: regret against the fraction of the group seen, {caption}. "
+                f"Regret against the fraction of the group seen, {caption}. "
                 "Our algorithm is the plain line, the baseline the marked one.",
                 "fraction of the group",
                 "regret",
@@ -40,7 +40,7 @@ def figures_of(result: Result) -> Iterator[Figure]:
             )
     yield Figure(
         f"{result.name}-per-round",
-        f"{title}: regret per round of the group, from a twentieth of its rounds on. {spread}.",
+        f"Regret per round of the group, from a twentieth of its rounds on. {spread}",
         _ROUNDS,
         "regret per round",
         tuple(_per_round(result, g) for g in range(len(result.groups))),
@@ -49,7 +49,7 @@ def figures_of(result: Result) -> Iterator[Figure]:
     if certified:
         yield Figure(
             f"{result.name}-certificate",
-            f"{title}: our regret and the certificate that bounds it at every moment. {spread}.",
+            f"Our regret and the certificate that bounds it at every moment. {spread}",
             _ROUNDS,
             "regret",
             tuple(_certificate(result, g) for g in certified),

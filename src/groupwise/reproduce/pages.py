@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from groupwise.report.page import Illustration, Page, Section
 from groupwise.report.versions import versions
 from groupwise.reproduce.results import Result
-from groupwise.reproduce.tables import summary_table, table_of
+from groupwise.reproduce.tables import NOTE, summary_table, table_of
 
 TITLE = "Oracle efficient groupwise regret, reproduced"
 CITATION = (
@@ -29,7 +29,7 @@ def page_of(
     """All tables and figures; ``illustrations`` by the result's name."""
     settings = results[0].settings
     changed = ", ".join(f"{name} = {_word(value)}" for name, value in settings.changes.items())
-    lead = [CITATION, CERTIFICATE, *notes]
+    lead = [CITATION, NOTE, CERTIFICATE, *notes]
     if changed:
         lead.insert(1, f"Not the paper’s settings: {changed}.")
     return Page(

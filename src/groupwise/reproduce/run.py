@@ -77,10 +77,11 @@ def _replay(
     assert result.advice is not None
     row, group = np.nonzero(membership)  # in the order of the advice
     losses = (result.advice.reshape(row.size, -1) - data.label[row, None]) ** 2
+    regrets = result.expected_loss[row, None] - losses
     of_group = [np.flatnonzero(group == g) for g in range(membership.shape[1])]
     experts = Experts(
         rows=[row[entries] for entries in of_group],
         losses=[losses[entries] for entries in of_group],
-        regrets=[result.expected_loss[row[entries], None] - losses[entries] for entries in of_group],
+        regrets=[regrets[entries] for entries in of_group],
     )
     return result.expected_loss, experts

@@ -96,3 +96,29 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """For files."""
         return asdict(self)
+
+
+def chosen_settings(
+    *,
+    learner: str,
+    aggregator: str,
+    forward: bool,
+    play: str | None,
+    clip: bool,
+    always_on: bool,
+) -> Settings:
+    """Settings from what somebody chose; what they left open is the paper's, where that is sound.
+
+    Specialists has a play of its own, and a guarantee only for advice within the label's range.
+    """
+    if forward:
+        if learner not in ("ridge", "forward"):
+            raise ConfigurationError(f"--forward is for ridge; the learner {learner} has its own.")
+        learner = "forward"
+    if aggregator == "specialists":
+        if play is not None:
+            raise ConfigurationError(f"Specialists has its own play: leave out --play {play}.")
+        clip = True
+    elif play is None:
+        play = Settings.play
+    return Settings(learner, aggregator, play, clip, always_on)

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from groupwise.report.table import Cell, Column, Table, mean_and_spread, number
 from groupwise.reproduce.results import Result
-from groupwise.reproduce.summary import Row
+from groupwise.reproduce.summary import Pair, Row
 
-BASELINE, OURS, BEST, EXACT = "Baseline’s regret", "Our regret", "Best in hindsight", "Exact"
+BASELINE, OURS, BEST, EXACT = "Baseline’s regret", "Our regret", "Best loss", "Exact"
 _THREE = ("found", "published", "difference")
 
 COLUMNS = (
@@ -17,20 +17,18 @@ COLUMNS = (
 )
 
 NOTE = (
-    "Means ± standard deviations over {seeds}. Found: in the paper’s convention, which measures "
-    "regret against the best linear model on all but the group’s last row; exact: on all its rows. "
-    "Difference: the larger of those of mean and deviation."
+    "Regrets are means ± standard deviations over the seeds; the best loss is that of the best linear "
+    "model in hindsight. Found: in the paper’s convention, which fits that model to all but the "
+    "group’s last row; exact: to all its rows. Difference: the larger of those of mean and deviation."
 )
 
 
 def table_of(result: Result) -> Table:
     """One table of the paper."""
-    seeds = len(result.seeds)
     return Table(
         title=result.title,
         columns=COLUMNS,
         rows=tuple(tuple(_cells(row, result)) for row in result.rows),
-        note=NOTE.format(seeds=f"{seeds} seeds" if seeds > 1 else "one seed"),
     )
 
 
@@ -69,21 +67,22 @@ def _outcome(result: Result) -> Cell:
 def _cells(row: Row, result: Result) -> Iterable[Cell]:
     yield Cell(row.group)
     yield Cell(f"{row.size:,}")
-    found = row.found
-    printed = row.published or (None, None, None)
-    deviations = row.deviations() or (None, None, None)
-    for value, published, deviation in zip(found, printed, deviations, strict=True):
+    deviations = row.deviations()
+    for place, value in enumerate(row.found):
         yield Cell(_text(value))
-        yield Cell("–" if published is None else _text(published), "faint")
-        yield Cell("–", "faint") if deviation is None else _difference(deviation, result)
+        if row.published is None or deviations is None:
+            yield from (Cell("–", "faint"), Cell("–", "faint"))
+        else:
+            yield Cell(_text(row.published[place]), "faint")
+            yield _difference(deviations[place], result)
     yield from (Cell(_text(value)) for value in row.exact)
 
 
-def _text(value: float | tuple[float, float]) -> str:
+def _text(value: float | Pair) -> str:
     return mean_and_spread(value) if isinstance(value, tuple) else number(value)
 
 
-def _difference(deviation: float | tuple[float, float], result: Result) -> Cell:
+def _difference(deviation: float | Pair, result: Result) -> Cell:
     both = deviation if isinstance(deviation, tuple) else (deviation,)
     largest = max(both, key=abs)
     tolerance = result.experiment.tolerance

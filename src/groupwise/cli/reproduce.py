@@ -1,0 +1,114 @@
+"""``groupwise reproduce``: the paper's tables and figures, next to the published ones."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Order(StrEnum):
+    """The orders of the rows."""
+
+    shuffled = "shuffled"
+    sorted = "sorted"
+    both = "both"
+
+
+class Play(StrEnum):
+    """How advice becomes one prediction."""
+
+    sample = "sample"
+    mean = "mean"
+
+
+def command(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[EXPERIMENT…|all]",
+            help="synthetic-mean, synthetic-min, synthetic-max, synthetic-permutation, medical, "
+            "adult, or all of them (the default).",
+            show_default=False,
+        ),
+    ] = None,
+    order: Annotated[Order, typer.Option(help="The order of the rows.")] = Order.both,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=10, help="How many of the paper's ten seeds.")
+    ] = 10,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where insurance.csv and adult_reconstruction.csv are."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where tables, figures and index.html go.")
+    ] = Path("reproduction"),
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs at a time; one per core by default.", show_default=False),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="local, ray, or the ray:// address of a cluster.")
+    ] = "local",
+    aggregator: Annotated[
+        str, typer.Option(help="adanormalhedge or specialists.")
+    ] = "adanormalhedge",
+    learner: Annotated[str, typer.Option(help="ridge or forward.")] = "ridge",
+    forward: Annotated[
+        bool, typer.Option("--forward", help="Forward ridge; the same as --learner forward.")
+    ] = False,
+    play: Annotated[
+        Play | None,
+        typer.Option(
+            help="Draw one expert and report the expected loss, or play the mean of the advice. "
+            "Without it: sample with adanormalhedge, its own with specialists.",
+            show_default=False,
+        ),
+    ] = None,
+    clip: Annotated[
+        bool, typer.Option("--clip", help="Clip the advice to the label's range.")
+    ] = False,
+    no_always_on: Annotated[
+        bool, typer.Option("--no-always-on", help="Run without the group of everybody.")
+    ] = False,
+) -> None:
+    """The paper's tables and figures, next to the published ones.
+
+    Exits with 1 where a figure misses its tolerance under the paper's settings.
+    Starting again in the same folder goes on where it was interrupted.
+    """
+    from groupwise.report.terminal import console, show
+    from groupwise.reproduce.experiments import ORDERS
+    from groupwise.reproduce.reproduction import Plan, reproduce
+    from groupwise.reproduce.settings import chosen_settings
+    from groupwise.reproduce.tables import EXACT, NOTE, summary_table, table_of
+
+    plan = Plan(
+        experiments=tuple(experiments or ()),
+        orders=ORDERS if order is Order.both else (order.value,),
+        seeds=seeds,
+        data=data,
+        out=out,
+        jobs=jobs,
+        engine=engine,
+        settings=chosen_settings(
+            learner=learner,
+            aggregator=aggregator,
+            forward=forward,
+            play=None if play is None else play.value,
+            clip=clip,
+            always_on=not no_always_on,
+        ),
+    )
+    screen = console()
+    reproduction = reproduce(
+        plan,
+        say=lambda note: typer.echo(f"groupwise: {note}", err=True),
+        show=lambda result: show(screen, table_of(result).without(EXACT)),
+        progress=True,
+    )
+    show(screen, summary_table(reproduction.results))
+    typer.echo(NOTE)
+    typer.echo(f"The page is {reproduction.page.resolve()}")
+    if any(result.misses for result in reproduction.results):
+        raise typer.Exit(1)

@@ -1,0 +1,245 @@
+"""The contextual learners of all groups."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from groupwise.arrays import capacity, enlarge
+from groupwise.errors import ConfigurationError, FeatureError
+from groupwise.kernels import contextual_ftpl, erm_oracles
+from groupwise.learners.actions import Seat, copy_into, expected_minimum
+from groupwise.learners.contexts import Contexts
+from groupwise.oracles import FiniteClass, Stumps
+from groupwise.protocols import Awake, Row
+from groupwise.states import Vector
+
+PYTHON = -1
+
+
+class ContextualState(NamedTuple):
+    """Per group: what the learner knows, and (``seen``) the sum of costs that hindsight needs.
+
+    Costs are per distinct context and label.
+    """
+
+    costs: Vector
+    clock: Vector
+    stability: Vector
+    """Σ w (1 − e^{−κ ε_t w})."""
+    seen: Vector
+
+
+class ContextualBank:
+    """(Configuration, state), arithmetic in the kernels, or in the oracle where that is Python."""
+
+    integral = True
+    comparator = "the best policy in hindsight"
+
+    def __init__(
+        self, oracle: Any, fakes: Vector, transductive: bool, labels: int, seat: Seat
+    ) -> None:
+        self.oracle = oracle
+        self.transductive = transductive
+        self.dimension = labels
+        self.seat = seat
+        self.exact = bool(getattr(oracle, "exact", True))
+        self.fakes = len(fakes)
+        self.contexts = Contexts(fakes)
+        self.kind = PYTHON
+        self.table = np.zeros((0, 0, 0))
+        if isinstance(oracle, Stumps):
+            self.kind = erm_oracles.STUMPS
+        elif isinstance(oracle, FiniteClass):
+            self.kind = erm_oracles.TABLE
+            for context in oracle.known if not transductive else ():
+                self.contexts.add(context)
+            known = self.contexts.matrix[: self.contexts.count]
+            columns = [oracle.column(context) for context in known]
+            self.table = np.ascontiguousarray(oracle.cells[:, columns])
+        independent = bool(getattr(oracle, "independent", False))
+        self.width = self._noise_width(independent)
+        shift = 1.0 if transductive else float(self.fakes)
+        self.rate = math.sqrt(self.width / labels / (2.0 * shift)) or math.inf
+        joint = 1.0 if independent else float(labels) if transductive else float(labels**2)
+        self.kappa = shift * joint
+        shape = (0, len(self.contexts.matrix), labels)
+        self.state = ContextualState(np.zeros(shape), np.zeros(0), np.zeros(0), np.zeros(shape))
+
+    def reserve(self, groups: int) -> None:
+        """Make room; the new slots hold learners that have seen nothing."""
+        self._enlarge(groups, len(self.contexts.matrix))
+
+    def advise(self, number: int, attempt: int, awake: Awake, row: Row, out: Vector) -> None:
+        """The oracle's policy on history plus fake samples, for every awake group."""
+        x, place = self._context(row)
+        if self.kind == PYTHON:
+            self._advise_by_object(number, attempt, awake, x, out)
+            return
+        column, columns, seed = self.seat
+        contextual_ftpl.advise(
+            self.state,
+            self.kind,
+            self.contexts.matrix,
+            self.table,
+            self.contexts.count,
+            self.fakes,
+            self.rate,
+            *awake,
+            x,
+            place,
+            seed,
+            number,
+            attempt,
+            column,
+            columns,
+            out,
+        )
+
+    def rest(self, row: Row) -> Vector:
+        """The oracle's policy where all costs are 0."""
+        x, _ = self._context(row)
+        nothing = np.zeros((self.contexts.count, self.dimension))
+        return np.asarray(self._policy(nothing)(x), dtype=np.float64)
+
+    def check(self, row: Row, costs: Vector) -> None:
+        """The loss has checked the labels; the context must be one that can occur."""
+        del costs
+        self._context(row)
+
+    def update(self, awake: Awake, row: Row, costs: Vector) -> None:
+        """Add the costs at the row's context to every awake group."""
+        place = self._place(row)
+        contextual_ftpl.update(self.state, self.rate, self.kappa, *awake, place, costs)
+
+    def record(self, awake: Awake, row: Row, costs: Vector) -> None:
+        """Add the costs to the sums of hindsight."""
+        place = self._place(row)
+        self.state.seen[awake.groups, place] += awake.weights[:, None] * costs
+
+    def best(self, group: int) -> float:
+        """The least Σ_x ⟨f(x), Σ w c_x⟩."""
+        return self._least(self.state.seen[group, : self.contexts.count])
+
+    def bound(self, group: int) -> float | None:
+        """Σ w (1 − e^{−κ ε_t w}) + W/(n ε_T); None for a heuristic oracle."""
+        if not self.exact:
+            return None
+        last = math.sqrt(float(self.state.clock[group])) / self.rate
+        return float(self.state.stability[group]) + self.width * last / self.dimension
+
+    def restart(self) -> None:
+        """Forget what was learned, not what was recorded."""
+        for array in (self.state.costs, self.state.clock, self.state.stability):
+            array[...] = 0.0
+
+    def arrays(self, groups: int) -> dict[str, Any]:
+        """The state of the first groups, and the contexts met, by name."""
+        count = self.contexts.count
+        state = self.state
+        return {
+            "costs": state.costs[:groups, :count],
+            "clock": state.clock[:groups],
+            "stability": state.stability[:groups],
+            "seen": state.seen[:groups, :count],
+            "contexts": self.contexts.matrix[:count],
+        }
+
+    def restore(self, arrays: dict[str, Any], groups: int) -> None:
+        """Take over what ``arrays`` gave."""
+        for context in arrays["contexts"]:
+            self.contexts.add(context)
+        self.reserve(groups)
+        for name, target in self.arrays(groups).items():
+            copy_into(target, arrays[name], name)
+
+    def _context(self, row: Row) -> tuple[Vector, int]:
+        """The row's context and its number, −1 if it is new; errors name it."""
+        x = row.dense()
+        width = self.contexts.matrix.shape[1]
+        if x.size != width:
+            raise FeatureError(
+                f"The row has the features {list(row.names)}, and a context is {width} numbers. "
+                "Fields of a context must be numbers, not text."
+            )
+        place = self.contexts.find(x)
+        if place < 0 and (self.transductive or self.kind == erm_oracles.TABLE):
+            known = "the transductive set" if self.transductive else "any column of the table"
+            raise FeatureError(
+                f"The context {_named(row, x)} is not in {known}. Give ContextualFTPL all contexts "
+                'that can occur, or use setting="separator".'
+            )
+        if place < 0 and hasattr(self.oracle, "check_contexts"):
+            try:
+                self.oracle.check_contexts(x[None, :])
+            except ConfigurationError as error:
+                raise FeatureError(f"The context {_named(row, x)} is not usable. {error}") from None
+        return x, place
+
+    def _place(self, row: Row) -> int:
+        """The number of the row's context, a new one where it is new."""
+        place = self.contexts.add(row.dense())
+        self._enlarge(len(self.state.clock), len(self.contexts.matrix))
+        return place
+
+    def _enlarge(self, groups: int, contexts: int) -> None:
+        costs, clock, stability, seen = self.state
+        size = capacity(groups, len(clock))
+        shape = (size, contexts, self.dimension)
+        if costs.shape != shape:
+            self.state = ContextualState(
+                enlarge(costs, shape),
+                enlarge(clock, (size,)),
+                enlarge(stability, (size,)),
+                enlarge(seen, shape),
+            )
+
+    def _advise_by_object(
+        self, number: int, attempt: int, awake: Awake, x: Vector, out: Vector
+    ) -> None:
+        column, columns, seed = self.seat
+        for a, (group, weight) in enumerate(zip(*awake, strict=True)):
+            costs = np.empty((self.contexts.count, self.dimension))
+            expert = group * columns + column
+            contextual_ftpl.perturbed(
+                self.state,
+                self.rate,
+                self.fakes,
+                group,
+                weight,
+                seed,
+                number,
+                expert,
+                attempt,
+                costs,
+            )
+            out[a, column] = self._policy(costs)(x)
+
+    def _policy(self, costs: Vector) -> Any:
+        return self.oracle.minimise(self.contexts.matrix[: len(costs)], _plain(costs))
+
+    def _least(self, costs: Vector) -> float:
+        """min_f Σ_x ⟨f(x), costs_x⟩ over the first contexts, as many as there are costs."""
+        contexts = self.contexts.matrix[: len(costs)]
+        if hasattr(self.oracle, "least"):
+            return float(self.oracle.least(contexts, _plain(costs)))
+        policy = self._policy(costs)
+        actions = np.array([np.atleast_1d(policy(x)) for x in contexts], dtype=np.float64)
+        return float(np.sum(actions * costs))
+
+    def _noise_width(self, independent: bool) -> float:
+        """W = E max_f Σ_{x in S} ⟨f(x), Laplace(1)⟩: the noise is symmetric, so it is −E min."""
+        copies = self.dimension if independent else 1
+        shape = (self.fakes, self.dimension // copies)
+        return -copies * expected_minimum(
+            lambda generator: self._least(generator.laplace(size=shape)), self.exact
+        )
+
+
+def _plain(costs: Vector) -> Vector:
+    """One label's costs as a vector."""
+    return costs[:, 0] if costs.shape[1] == 1 else costs
+
+
+def _named(row: Row, x: Vector) -> str:
+    return "{" + ", ".join(f"{n}: {v:g}" for n, v in zip(row.names, x.tolist(), strict=True)) + "}"
