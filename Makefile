@@ -25,7 +25,7 @@ lint: $(VENV)/.dev  ## ruff and mypy only
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev  ## seeded benchmarks, as ratios against benchmarks/naive.py
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.run
 
 clean:  ## remove the virtual environment and everything that was generated
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -324,8 +324,9 @@ def test_curves_end_at_the_table(aggregator):
 def test_curves_of_any_number_of_points(points):
     x, y, membership = random_arrays(seed=5, rows=150)
     result = gw.replay(x, y, membership)
+    curves = result.curves(points)
     for row in result.regret():
-        curve = result.curves(points)[row["group"]]
+        curve = curves[row["group"]]
         assert len(curve.time) == min(points, 150)
         assert curve.time[-1] == 150
         assert curve.regret[-1] == row["regret"]
@@ -372,8 +373,9 @@ def test_learners_in_python_go_the_slow_way_with_the_same_numbers(learners, aggr
     result = run_replay(x, y, membership, **parts)
     assert result.path == "python"
     assert_same(result, tickets, model, (membership.shape[1], x.shape[1]))
+    curves = result.curves(6)
     for row in result.regret():
-        assert result.curves(6)[row["group"]].regret[-1] == row["regret"]
+        assert curves[row["group"]].regret[-1] == row["regret"]
 
 
 @pytest.mark.parametrize("play", ["mean", "sample"])

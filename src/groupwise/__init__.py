@@ -8,10 +8,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from groupwise import aggregators, checks, datasets, errors, learners, losses
+    from groupwise import (
+        aggregators,
+        checks,
+        datasets,
+        enumerated,
+        errors,
+        learners,
+        losses,
+        oracles,
+    )
     from groupwise.errors import GroupwiseError
     from groupwise.groups import by, cut, pairs, weight, where
     from groupwise.model import Groupwise, load
+    from groupwise.partial_feedback import AppleTasting, PayForFeedback
     from groupwise.replay_arrays import replay
     from groupwise.ticket import Ticket
 
@@ -19,7 +29,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "GroupwiseError": "errors",
+    "AppleTasting": "partial_feedback",
     "Groupwise": "model",
+    "PayForFeedback": "partial_feedback",
     "load": "model",
     "Ticket": "ticket",
     "replay": "replay_arrays",
@@ -29,21 +41,34 @@ _HOMES = {
     "weight": "groups",
     "where": "groups",
 }
-_MODULES = ("aggregators", "checks", "datasets", "errors", "learners", "losses")
+_MODULES = (
+    "aggregators",
+    "checks",
+    "datasets",
+    "enumerated",
+    "errors",
+    "learners",
+    "losses",
+    "oracles",
+)
 
 __all__ = [
+    "AppleTasting",
     "Groupwise",
     "GroupwiseError",
+    "PayForFeedback",
     "Ticket",
     "aggregators",
     "by",
     "checks",
     "cut",
     "datasets",
+    "enumerated",
     "errors",
     "learners",
     "load",
     "losses",
+    "oracles",
     "pairs",
     "replay",
     "weight",

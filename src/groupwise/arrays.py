@@ -1,11 +1,30 @@
-"""Arrays with a leading group axis whose capacity grows by doubling."""
+"""Arrays with a leading group axis whose capacity grows by doubling.
 
-from typing import TypeVar
+Groups are worked on by different threads, so each group's part of an array starts on a cache line
+of its own: arrays begin on one, and rows of features are given room for whole ones.
+"""
+
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-Scalar = TypeVar("Scalar", bound=np.generic)
+LINE_BYTES = 64
+LINE_NUMBERS = LINE_BYTES // 8
+
+
+def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """Zeros that start on a cache line."""
+    kind = np.dtype(dtype)
+    size = int(np.prod(shape)) * kind.itemsize
+    buffer = np.zeros(size + LINE_BYTES, dtype=np.uint8)
+    start = -buffer.ctypes.data % LINE_BYTES
+    return buffer[start : start + size].view(kind).reshape(shape)
+
+
+def room(features: int) -> int:
+    """Columns for this many features, in whole cache lines."""
+    return -(-max(features, 1) // LINE_NUMBERS) * LINE_NUMBERS
 
 
 def capacity(needed: int, have: int) -> int:
@@ -16,10 +35,10 @@ def capacity(needed: int, have: int) -> int:
     return size if needed > have else have
 
 
-def enlarge(array: NDArray[Scalar], shape: tuple[int, ...]) -> NDArray[Scalar]:
+def enlarge(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """``array`` in the first corner of a larger array, zeros elsewhere."""
     if array.shape == shape:
         return array
-    larger = np.zeros(shape, dtype=array.dtype)
+    larger = zeros(shape, array.dtype)
     larger[tuple(slice(0, size) for size in array.shape)] = array
     return larger

@@ -10,16 +10,21 @@ import numpy as np
 from groupwise.aggregators import AdaNormalHedge, Specialists
 from groupwise.errors import ConfigurationError
 from groupwise.groups import Group, pairs
-from groupwise.learners import Ridge
+from groupwise.learners import FTPL, ContextualFTPL, Ridge
+from groupwise.learners.actions import ActionLearner
+from groupwise.learners.policies import Policies
+from groupwise.oracles import oracle_from_dict
 from groupwise.protocols import Aggregator, Learner
 
 SEED_LIMIT = 2**63
+AnyLearner = Ridge | Learner | ActionLearner
 _NAMED = {kind.__name__: kind for kind in (Ridge, AdaNormalHedge, Specialists)}
+_WITH_ORACLE = {kind.__name__: kind for kind in (FTPL, ContextualFTPL, Policies)}
 
 
 def as_learners(
-    learner: Ridge | Learner | Sequence[Ridge | Learner] | None,
-) -> tuple[Ridge | Learner, ...]:
+    learner: AnyLearner | Sequence[AnyLearner] | None,
+) -> tuple[AnyLearner, ...]:
     """The learners of a group as a tuple, checked."""
     if learner is None:
         return (Ridge(),)
@@ -27,7 +32,7 @@ def as_learners(
     if not learners:
         raise ConfigurationError("learner=[] has no learner in it; give at least one.")
     for item in learners:
-        if isinstance(item, type) or not isinstance(item, (Ridge, Learner)):
+        if isinstance(item, type) or not isinstance(item, AnyLearner):
             raise ConfigurationError(
                 f"{item!r} is not a learner: it needs the methods advise and update "
                 "(see groupwise.protocols.Learner). Wrap models of river or scikit-learn "
@@ -86,6 +91,9 @@ def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
 
 def part_to_dict(part: object) -> dict[str, Any] | None:
     """A learner or aggregator by name and parameters; None where it is not one of ours."""
+    if type(part) in _WITH_ORACLE.values():
+        fields: dict[str, Any] | None = part.to_dict()  # type: ignore[attr-defined]
+        return fields
     if type(part).__name__ not in _NAMED or type(part) is not _NAMED[type(part).__name__]:
         return None
     return {"type": type(part).__name__, **asdict(part)}  # type: ignore[call-overload]
@@ -95,6 +103,9 @@ def part_from_dict(fields: Mapping[str, Any]) -> Any:
     """The part that :func:`part_to_dict` wrote."""
     parameters = dict(fields)
     name = parameters.pop("type", None)
+    if name in _WITH_ORACLE:
+        oracle = oracle_from_dict(parameters.pop("oracle"))
+        return _WITH_ORACLE[name](oracle, **parameters)
     if name not in _NAMED:
         raise ConfigurationError(f"There is no part called {name!r}.")
     return _NAMED[name](**parameters)

@@ -33,5 +33,9 @@ class DatasetError(GroupwiseError):
     """A data set is missing, or is not the file that was expected."""
 
 
+class DataError(GroupwiseError):
+    """A file of rows cannot be read, or its columns cannot be used as asked."""
+
+
 class OutputError(GroupwiseError):
     """A result cannot be written where it should go."""

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from groupwise import snapshot
+from groupwise.action_models import (
+    action_encoder,
+    action_rounds,
+    plays_actions,
+    refuse_replay,
+)
 from groupwise.configuration import (
+    AnyLearner,
     as_aggregator,
     as_learners,
     checked_prior,
@@ -20,15 +27,13 @@ from groupwise.errors import ConfigurationError, TicketError
 from groupwise.features import Encoder
 from groupwise.groups import ALWAYS_ON, Group, Groups
 from groupwise.kernels import compiling
-from groupwise.learners.ridge import Ridge
 from groupwise.losses import Loss, Square
-from groupwise.protocols import Aggregator, Awake, Learner
-from groupwise.reduction import Play, Reduction
+from groupwise.protocols import Aggregator, Awake
+from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger
 from groupwise.regret.table import RegretTable, regret_table
 from groupwise.replay_frames import FrameReplay, replay_frames
-from groupwise.rounds import rounds_for
-from groupwise.stream import NOBODY
+from groupwise.rounds import Rounds, rounds_for
 from groupwise.ticket import Settled, Ticket
 
 KEY_BYTES = 16
@@ -49,7 +54,8 @@ class Groupwise:
         them on each group. ``learners.Ridge()`` by default.
     aggregator : ``aggregators.AdaNormalHedge()`` by default, or ``aggregators.Specialists()``.
     loss : ``losses.Square(low, high)`` with the range of your labels.
-    features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1].
+    features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1],
+        {name: None} for text or for a number as it is.
     indicators : append a 0/1 feature for each declared group that is not a one-hot level already.
     play : None for the aggregator's preferred play; "mean" or "sample" where that is sound.
     clip : clip advice to the label range.
@@ -77,10 +83,10 @@ class Groupwise:
     def __init__(
         self,
         groups: Sequence[Group],
-        learner: Ridge | Learner | Sequence[Ridge | Learner] | None = None,
+        learner: AnyLearner | Sequence[AnyLearner] | None = None,
         aggregator: Aggregator | None = None,
         loss: Loss | None = None,
-        features: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
+        features: Sequence[str] | Mapping[str, tuple[float, float] | None] | None = None,
         indicators: bool = True,
         play: str | None = None,
         clip: bool = True,
@@ -102,13 +108,9 @@ class Groupwise:
         self.clip = clip
         self.seed = checked_seed(seed)
         self.prior = checked_prior(prior)
-        self._encoder = Encoder(features, indicators, self.groups)
         with compiling():
-            self._reduction = Reduction(
-                self.learners, self.aggregator, self.loss, play, clip, self.seed
-            )
-            self._ledger = Ledger(len(self.learners), self.loss.linear_hindsight)
-            self._rounds = rounds_for(self._reduction, self._ledger, always_on)
+            self._encoder, self._rounds = self._parts(play, always_on)
+        self._reduction, self._ledger = self._rounds.reduction, self._rounds.ledger
         self.play = self._reduction.play
         self._names: list[str] = []
         self._pairs = 0
@@ -125,11 +127,11 @@ class Groupwise:
         self._next += 1
         return ticket
 
-    def predict_one(self, row: Mapping[str, Any]) -> float:
+    def predict_one(self, row: Mapping[str, Any]) -> Any:
         """The prediction that the next ticket would hold; no ticket is issued."""
         return self._ticket(row).prediction
 
-    def learn(self, ticket: Ticket, y: float) -> None:
+    def learn(self, ticket: Ticket, y: Any) -> None:
         """Settle a ticket with its label: now or much later, in any order, once."""
         self._check(ticket)
         label = self.loss.encode(y)
@@ -137,7 +139,7 @@ class Groupwise:
             self._learn(ticket, label)
         self._settle(ticket.number)
 
-    def learn_one(self, row: Mapping[str, Any], y: float) -> None:
+    def learn_one(self, row: Mapping[str, Any], y: Any) -> None:
         """Learn from a row whose label is known at once; no ticket to keep."""
         self.learn(self.predict(row), y)
 
@@ -176,29 +178,50 @@ class Groupwise:
         jobs : threads; one per core by default. The numbers do not depend on it.
         progress : show a progress bar.
         """
+        refuse_replay(self.learners)
         return replay_frames(self, frame, target, jobs, progress)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which :func:`groupwise.load` resumes from bit for bit."""
         snapshot.save(self, path)
 
+    def _parts(self, play: str | None, always_on: bool) -> tuple[Encoder, Rounds]:
+        """What turns rows into numbers, and what plays and records rounds."""
+        if plays_actions(self.learners):
+            encoder = action_encoder(self.learners, self.features, self.groups)
+            return encoder, action_rounds(
+                self.learners,
+                self.aggregator,
+                self.loss,
+                play,
+                self.seed,
+                self.features,
+                always_on,
+            )
+        reduction = Reduction(
+            self.learners, self.aggregator, self.loss, play, self.clip, self.seed
+        )
+        ledger = Ledger(len(self.learners), self.loss.linear_hindsight)
+        encoder = Encoder(self.features, self.indicators, self.groups)
+        return encoder, rounds_for(reduction, ledger, always_on)
+
     def _ticket(self, row: Mapping[str, Any]) -> Ticket:
         names, weights = self.groups.read(row)
         encoded = self._encoder.encode(row, names)
         stamp = self.loss, self._version, self._key
         if not names:
-            play = Play(NOBODY, np.empty((2, 0, len(self.learners))))
+            play = self._rounds.rest(encoded)
             return Ticket(self._next, dict(row), names, weights, play, *stamp)
         awake, new = self._numbers(names, weights)
         if new or encoded.new:
             self._reserve(new, len(encoded.names))
         play = self._rounds.predict(self._next, awake, encoded)
-        if play.prediction != play.prediction:
+        if type(play.prediction) is float and play.prediction != play.prediction:
             raise self._encoder.refusal(row)
         known = () if new or encoded.new else (self._encoder, awake, encoded)
         return Ticket(self._next, dict(row), names, weights, play, *stamp, *known)
 
-    def _check(self, ticket: Ticket) -> None:
+    def _check_issued(self, ticket: Ticket) -> None:
         if not isinstance(ticket, Ticket):
             raise TicketError(f"{ticket!r} is not a ticket. Give what model.predict returned.")
         number = ticket.number
@@ -211,14 +234,17 @@ class Groupwise:
                 f"Ticket {number} was not issued by this model. Settle it with the model that "
                 "issued it, or with one loaded from that model's snapshot."
             )
-        if number in self._settled:
-            raise TicketError(f"Ticket {number} is settled already; a ticket is settled once.")
+
+    def _check(self, ticket: Ticket) -> None:
+        self._check_issued(ticket)
+        if ticket.number in self._settled:
+            raise TicketError(f"Ticket {ticket.number} is settled already; it is settled once.")
 
     def _settle(self, number: int) -> None:
         self._settled.add(number)
         self._next = max(self._next, number + 1)
 
-    def _learn(self, ticket: Ticket, label: float) -> None:
+    def _learn(self, ticket: Ticket, label: Any) -> None:
         late = None if ticket.version == self._version else ticket.play
         awake, row = ticket.awake, ticket.encoded
         if awake is not None and row is not None and ticket.encoder is self._encoder:
@@ -252,6 +278,11 @@ class Groupwise:
     def _reserve(self, new: Sequence[str], features: int) -> None:
         count = len(self._names) + len(new)
         self._rounds.reserve(count, features, self._masses(new))
+
+    def _restart(self) -> None:
+        """Forget what was learned, not what was recorded."""
+        self._reduction.restart(len(self._names), len(self._encoder.names))
+        self._rounds.refresh()
 
     def _baseline(self) -> int:
         return self._index.get(ALWAYS_ON, -1)
@@ -291,5 +322,6 @@ class Groupwise:
 
 
 def load(path: str | os.PathLike[str]) -> Groupwise:
-    """The model that :meth:`Groupwise.save` wrote; it continues bit for bit."""
-    return snapshot.load(path, Groupwise)
+    """The model that its ``save`` wrote, wrappers included; it continues bit for bit."""
+    model: Groupwise = snapshot.load(path, Groupwise)
+    return model

@@ -24,6 +24,13 @@ class Row(NamedTuple):
     new: tuple[Any, ...] = ()
     """The features that this row is the first to have; their names come last in ``names``."""
 
+    def without_zeros(self) -> "Row":
+        """The same row, zeros left out."""
+        kept = self.values != 0.0
+        if kept.all():
+            return self
+        return self._replace(indices=self.indices[kept], values=self.values[kept])
+
     def dense(self) -> Vector:
         """All features seen so far, zeros included."""
         x = np.zeros(len(self.names))
@@ -33,7 +40,7 @@ class Row(NamedTuple):
     def mapping(self) -> dict[str, float]:
         """The non-zero features by name."""
         cells = zip(self.indices.tolist(), self.values.tolist(), strict=True)
-        return {self.names[i]: value for i, value in cells if value != 0.0}
+        return {self.names[i]: value for i, value in cells}
 
 
 class Awake(NamedTuple):

@@ -64,6 +64,9 @@ class Settlement(NamedTuple):
 class Reduction:
     """Algorithm 1 on numbers: groups are integers, rows are vectors, labels are in [0, 1]."""
 
+    comparator = "the group's own best learner"
+    """What ``best_loss`` is the loss of."""
+
     def __init__(
         self,
         learners: Sequence[Ridge | Learner],
@@ -117,11 +120,11 @@ class Reduction:
         first, what was played may differ, and the ledger keeps the difference as the delay term.
         """
         said = np.empty((3, awake.groups.size, len(self.learners)))
+        self._exponents(awake, said[1])  # first: it may raise, and then nothing has changed
         # (c) Update: every awake learner with (x_t, y_t), whatever was played …
         for bank, columns in self.banks:
             said[0][:, columns] = bank.step(awake, row, label)
         # … and the aggregator with the losses of the advice.
-        self._exponents(awake, said[1])
         prediction, charged, realised = rounds.settle(
             self.settings, self.state, *awake, number, said[0], label, said[1], said[2]
         )
@@ -138,6 +141,23 @@ class Reduction:
     def loss_of(self, prediction: float, label: float) -> float:
         """The scaled loss of one prediction."""
         return float(losses.value(self.settings.loss, self.settings.scale, prediction, label))
+
+    def best_loss(self, group: int) -> float | None:
+        """The scaled loss of the best of the class on a group, where an oracle knows it."""
+        del group
+        return None
+
+    def learner_bounds(self, group: int) -> Vector | None:
+        """Bounds on the learners' regret on a group; None where what they realised is used."""
+        del group
+        return None
+
+    def restart(self, groups: int, features: int) -> None:
+        """Make all learners and the aggregator forget, as if no label had come."""
+        self.banks = learner_banks(self.learners)
+        self.reserve(groups, features)
+        self.state.regret[...] = 0.0
+        self.state.absolute[...] = 0.0
 
     def reserve(self, groups: int, features: int, masses: Sequence[float] = ()) -> None:
         """Make room for this many groups and features; the newest groups weigh ``masses``.

@@ -1,5 +1,6 @@
 """A whole stream at compiled speed, from arrays: the same numbers as the loop."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from groupwise.action_models import refuse_replay
 from groupwise.configuration import as_aggregator, as_learners, checked_seed
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
 from groupwise.kernels import compiling
@@ -147,6 +149,7 @@ def replay(
     if unknown:
         raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
     learners = as_learners(learner)
+    refuse_replay(learners)
     chosen = as_aggregator(aggregator)
     seed = checked_seed(seed)
 
@@ -305,18 +308,30 @@ def _baseline(names: tuple[str, ...], inputs: Inputs) -> int:
 def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
     for start in range(first, last, CHUNK):
         stop = min(start + CHUNK, last)
-        indptr, indices, values = _sparse(inputs.features[start:stop])
         entries = slice(inputs.member_indptr[start], inputs.member_indptr[stop])
         yield Chunk(
-            indptr,
-            indices,
-            values,
+            *_cells(inputs.features[start:stop]),
             inputs.member_indptr[start : stop + 1] - inputs.member_indptr[start],
             inputs.groups[entries],
             inputs.weights[entries],
             inputs.labels[start:stop],
             inputs.feature_names,
         )
+
+
+def _cells(block: Any) -> tuple[Index, Index, Vector]:
+    """Rows of features in sparse form; dense ones without a zero are taken as they are."""
+    whole = isinstance(block, np.ndarray) and block.dtype == np.float64
+    if whole and block.flags.c_contiguous and np.count_nonzero(block) == block.size:
+        return (*_full(*block.shape), block.reshape(-1))
+    return _sparse(block)
+
+
+@functools.lru_cache(maxsize=2)
+def _full(rows: int, columns: int) -> tuple[Index, Index]:
+    """Where the cells of dense rows are."""
+    indptr = np.arange(0, rows * columns + 1, columns)
+    return indptr, np.tile(np.arange(columns), rows)
 
 
 def _table(reduction: Reduction, ledger: Ledger, result: Replay) -> RegretTable:

@@ -12,6 +12,7 @@ from groupwise.protocols import Awake, Row
 from groupwise.reduction import Play, Reduction
 from groupwise.regret.ledger import Ledger
 from groupwise.states import LARGEST
+from groupwise.stream import NOBODY
 
 _as_play = tuple.__new__  # what Play(...) does, without its frame
 
@@ -27,12 +28,14 @@ class Rounds:
         self.reduction = reduction
         self.ledger = ledger
         self.always_on = always_on
+        self.label_weight = 1.0
+        """How many rounds a label stands for; more than one where feedback is partial."""
 
     def predict(self, number: int, awake: Awake, row: Row) -> Play:
         """The play for a row; not a number if a value is beyond all bounds. Changes nothing."""
         if not (np.abs(row.values) <= LARGEST).all():
             return Play(math.nan, np.empty((2, 0, 0)))
-        return self.reduction.predict(number, awake, row)
+        return self.reduction.predict(number, awake, row.without_zeros())
 
     def settle(
         self, number: int, awake: Awake, row: Row, label: float, late: Play | None = None
@@ -41,10 +44,22 @@ class Rounds:
 
         ``late`` is what was played, where other labels have come since.
         """
+        row = row.without_zeros()
         _, settled = self.reduction.learn(number, awake, row, label)
         played = settled if late is None else self.reduction.score(late, label)
         baseline = float(played.losses[-1, 0]) if self.always_on else math.nan
-        self.ledger.record(awake, row, label, settled, played, baseline)
+        self.ledger.record(self.counted(awake), row, label, settled, played, baseline)
+
+    def counted(self, awake: Awake) -> Awake:
+        """The awake groups with the weight that this label has in the ledger."""
+        if self.label_weight == 1.0:
+            return awake
+        return Awake(awake.groups, awake.weights * self.label_weight)
+
+    def rest(self, row: Row) -> Play:
+        """The play where nobody is awake: the middle of the range."""
+        del row
+        return Play(NOBODY, np.empty((2, 0, len(self.reduction.learners))))
 
     def reserve(self, groups: int, features: int, masses: Sequence[float] = ()) -> None:
         """Make room for this many groups and features; see :meth:`Reduction.reserve`."""

@@ -5,9 +5,11 @@ how much room there happened to be.
 """
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from groupwise import archive
+from groupwise.actions import ActionReduction
 from groupwise.configuration import part_from_dict, part_to_dict
 from groupwise.errors import GroupwiseError, SnapshotError
 from groupwise.features import Encoder
@@ -21,20 +23,31 @@ if TYPE_CHECKING:
     from groupwise.model import Groupwise
 
 
-def save(model: "Groupwise", path: str | os.PathLike[str]) -> None:
-    """Write a model to ``path``."""
-    archive.write(path, _header(model), _arrays(model))
+def save(
+    model: "Groupwise", path: str | os.PathLike[str], around: dict[str, Any] | None = None
+) -> None:
+    """Write a model to ``path``, and what is ``around`` it where feedback is partial."""
+    archive.write(path, {**_header(model), "around": around}, _arrays(model))
 
 
-def load(path: str | os.PathLike[str], kind: "type[Groupwise]") -> "Groupwise":
-    """Read a model of class ``kind`` from ``path``."""
+def load(path: str | os.PathLike[str], kind: "type[Groupwise]") -> Any:
+    """Read a model of class ``kind``, and what is around it, from ``path``."""
     header, arrays = archive.read(path)
     try:
-        return _restore(header, arrays, kind)
+        model = _restore(header, arrays, kind)
+        return _wrapped(model, header.get("around"))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, GroupwiseError) as error:
         raise SnapshotError(
             f"{path} is damaged: its parts do not fit together ({error!r}). Restore it from a copy."
         ) from None
+
+
+def _wrapped(model: "Groupwise", around: dict[str, Any] | None) -> Any:
+    if around is None:
+        return model
+    from groupwise import partial_feedback  # it imports this module
+
+    return partial_feedback.restore(model, around)
 
 
 def _header(model: "Groupwise") -> dict[str, Any]:
@@ -46,7 +59,7 @@ def _header(model: "Groupwise") -> dict[str, Any]:
             "learner": learners,
             "aggregator": _named(model.aggregator),
             "loss": model.loss.to_dict(),
-            "features": dict(features) if hasattr(features, "items") else features,
+            "features": dict(features) if isinstance(features, Mapping) else features,
             "indicators": model.indicators,
             "play": model.play,
             "clip": model.clip,
@@ -75,11 +88,10 @@ def _named(part: object) -> dict[str, Any]:
 
 
 def _states(model: "Groupwise") -> dict[str, Any]:
-    """Every state by name."""
-    ridge = model._reduction.banks[0][0]
-    assert isinstance(ridge, RidgeBank)
+    """Every state by name; learners of actions keep their own (``_action_arrays``)."""
+    ridges = [bank.state for bank, _ in model._reduction.banks if isinstance(bank, RidgeBank)]
     return {
-        "ridge": ridge.state,
+        **{"ridge": state for state in ridges},
         "aggregator": model._reduction.state,
         "ledger": model._ledger.state,
         "hindsight": model._ledger.sums,
@@ -104,7 +116,25 @@ def _arrays(model: "Groupwise") -> archive.Arrays:
         f"{key}.{name}": _used(name, array, groups, features)
         for key, state in _states(model).items()
         for name, array in state._asdict().items()
+    } | _action_arrays(model)
+
+
+def _action_arrays(model: "Groupwise") -> archive.Arrays:
+    if not isinstance(model._reduction, ActionReduction):
+        return {}
+    return {
+        f"learner{k}.{name}": array
+        for k, bank in enumerate(model._reduction.action_banks)
+        for name, array in bank.arrays(len(model._names)).items()
     }
+
+
+def _restore_actions(model: "Groupwise", arrays: archive.Arrays) -> None:
+    if isinstance(model._reduction, ActionReduction):
+        for k, bank in enumerate(model._reduction.action_banks):
+            prefix = f"learner{k}."
+            own = {key.removeprefix(prefix): a for key, a in arrays.items() if prefix in key}
+            bank.restore(own, len(model._names))
 
 
 def _restore(
@@ -116,7 +146,7 @@ def _restore(
     settings["aggregator"] = part_from_dict(settings["aggregator"])
     settings["loss"] = loss_from_dict(settings["loss"])
     if isinstance(settings["features"], dict):
-        settings["features"] = {k: (v[0], v[1]) for k, v in settings["features"].items()}
+        settings["features"] = {k: v and (v[0], v[1]) for k, v in settings["features"].items()}
     model = kind(**settings)
     model._encoder = Encoder.from_dict(header["encoder"], model.groups)
     model._admit([str(name) for name in header["names"]])
@@ -126,7 +156,7 @@ def _restore(
     model._version = int(header["version"])
     groups, features = len(model._names), len(model._encoder.names)
     model._rounds.reserve(groups, features)
-    if arrays["ridge.held"].shape[2]:
+    if "ridge.held" in arrays and arrays["ridge.held"].shape[2]:
         model._reduction.widen(features)
     for key, state in _states(model).items():
         for name, array in state._asdict().items():
@@ -135,5 +165,6 @@ def _restore(
             if saved.shape != target.shape or saved.dtype != target.dtype:
                 raise ValueError(f"{key}.{name} has shape {saved.shape}, not {target.shape}")
             target[...] = saved
+    _restore_actions(model, arrays)
     model._rounds.refresh()
     return model

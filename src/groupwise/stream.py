@@ -76,6 +76,17 @@ class Subsequences:
         return (self.starts, self.entries, self.rows, chunk.weights, *rows)
 
 
+class _Work:
+    """A chunk on its way: its parts, and room for what comes of it."""
+
+    def __init__(self, chunk: Chunk, jobs: int, learners: int) -> None:
+        self.chunk = chunk
+        self.parts = Subsequences(chunk, jobs)
+        self.outcome = Outcome.empty(chunk.labels.size, chunk.groups.size, learners)
+        self.losses = np.empty_like(self.outcome.advice)
+        self.baseline = np.empty(chunk.labels.size)
+
+
 class Stream:
     """Drives a reduction and its ledger over chunks.
 
@@ -100,47 +111,42 @@ class Stream:
                 done(self._round_by_round(chunk))
             return
         with ThreadPoolExecutor(self.jobs) as pool:
-            previous: tuple[Chunk, Subsequences, Outcome] | None = None
-            for chunk in chunks:
-                parts = Subsequences(chunk, self.jobs)
-                outcome = Outcome.empty(
-                    chunk.labels.size, chunk.groups.size, len(self.reduction.learners)
-                )
-                learning = self._learners(pool, chunk, parts, outcome)
-                if previous is not None:
-                    self._aggregator(pool, *previous)
-                    done(previous[2])
+            learning: list[Future[None]] = []
+            recording: list[Future[None]] = []
+            previous: _Work | None = None
+            for chunk in chunks:  # this one is made ready while the learners are at the previous
+                work = _Work(chunk, self.jobs, len(self.reduction.learners))
                 _finish(learning)
-                previous = chunk, parts, outcome
+                learning = self._learners(pool, work)
+                if previous is not None:
+                    self._aggregator(previous)
+                    _finish(recording)
+                    recording = self._recorders(pool, previous)
+                    done(previous.outcome)
+                previous = work
             if previous is not None:
-                self._aggregator(pool, *previous)
-                done(previous[2])
+                _finish(learning)
+                self._aggregator(previous)
+                _finish(recording)
+                _finish(self._recorders(pool, previous))
+                done(previous.outcome)
 
-    def _learners(
-        self, pool: ThreadPoolExecutor, chunk: Chunk, parts: Subsequences, outcome: Outcome
-    ) -> "list[Future[None]]":
+    def _learners(self, pool: ThreadPoolExecutor, work: "_Work") -> "list[Future[None]]":
         """Start every group's learner on its own rounds of the chunk."""
         ((bank, _),) = self.reduction.banks
-        self.reduction.widen(len(chunk.features))
+        features = len(work.chunk.features)
+        self.reduction.widen(features)
+        places = work.parts.places(work.chunk)
+        state, width = (bank.state, bank.parameters), bank.width(features)
+        task = ridge.step_subsequences
         return [
-            pool.submit(
-                ridge.step_subsequences,
-                bank.state,
-                bank.parameters,
-                share,
-                *parts.places(chunk),
-                bank.width(len(chunk.features)),
-                outcome.advice,
-            )
-            for share in parts.shares
+            pool.submit(task, *state, share, *places, width, work.outcome.advice)
+            for share in work.parts.shares
         ]
 
-    def _aggregator(
-        self, pool: ThreadPoolExecutor, chunk: Chunk, parts: Subsequences, outcome: Outcome
-    ) -> None:
-        """The aggregator over the rows of the chunk, then the ledger over its groups."""
-        reduction, ledger = self.reduction, self.ledger
-        losses = np.empty_like(outcome.advice)
+    def _aggregator(self, work: "_Work") -> None:
+        """The aggregator over the rows of the chunk."""
+        chunk, reduction = work.chunk, self.reduction
         rounds.settle_stream(
             reduction.settings,
             reduction.state,
@@ -150,31 +156,25 @@ class Stream:
             chunk.labels,
             self.number,
             NOBODY,
-            *outcome,
-            losses,
+            *work.outcome,
+            work.losses,
         )
         self.number += chunk.labels.size
-        baseline = np.empty(chunk.labels.size)
         ledgers.baseline_losses(
-            chunk.member_indptr, chunk.groups, losses, self.baseline, baseline
+            chunk.member_indptr, chunk.groups, work.losses, self.baseline, work.baseline
         )
-        _finish(
-            [
-                pool.submit(
-                    ledgers.record_subsequences,
-                    ledger.state,
-                    ledger.sums,
-                    share,
-                    *parts.places(chunk),
-                    ledger.hindsight,
-                    losses,
-                    outcome.expected,
-                    outcome.realised,
-                    baseline,
-                )
-                for share in parts.shares
-            ]
-        )
+
+    def _recorders(self, pool: ThreadPoolExecutor, work: "_Work") -> "list[Future[None]]":
+        """Start the ledger on every group's rounds of the chunk."""
+        ledger, outcome = self.ledger, work.outcome
+        state = ledger.state, ledger.sums
+        places = work.parts.places(work.chunk)
+        figures = work.losses, outcome.expected, outcome.realised, work.baseline
+        task = ledgers.record_subsequences
+        return [
+            pool.submit(task, *state, share, *places, ledger.hindsight, *figures)
+            for share in work.parts.shares
+        ]
 
     def _round_by_round(self, chunk: Chunk) -> Outcome:
         """The slow way, for learners or aggregators written in Python."""

@@ -14,8 +14,8 @@ import numpy as np
 
 from groupwise.errors import TicketError
 from groupwise.losses import Loss, loss_from_dict
+from groupwise.plays import play_from_dict, play_to_dict
 from groupwise.protocols import Awake, Row
-from groupwise.reduction import Play
 from groupwise.states import Vector
 
 SIGNATURE_BYTES = 8
@@ -36,8 +36,8 @@ class Ticket:
     """The awake groups, new ones included."""
     memberships: Sequence[float]
     """The row's weights in them."""
-    play: Play
-    """The play as the reduction made it, scaled to [0, 1]."""
+    play: Any
+    """The play as the reduction made it, scaled to [0, 1]: a Play, or an ActionPlay."""
     loss: Loss
     version: int
     """How many labels the model had learned from when it played."""
@@ -47,9 +47,11 @@ class Ticket:
     """Whose numbers ``awake`` and ``encoded`` are, where they are there: no need to do it twice."""
     awake: Awake | None = None
     encoded: Row | None = None
+    wants_label: bool = True
+    """Will its label be learned from? Always, unless feedback is partial."""
 
     @property
-    def prediction(self) -> float:
+    def prediction(self) -> Any:
         """The prediction, in the label's units."""
         return self.loss.decode(self.play.prediction)
 
@@ -74,9 +76,10 @@ class Ticket:
             "number": self.number,
             "row": {name: _plain(name, value) for name, value in self.row.items()},
             "groups": self.groups,
-            "play": {"prediction": self.play.prediction, "said": self.play.said.tolist()},
+            "play": play_to_dict(self.play),
             "loss": self.loss.to_dict(),
             "version": self.version,
+            "wants_label": self.wants_label,
         }
 
     def signature(self, key: bytes) -> bytes:
@@ -99,16 +102,16 @@ class Ticket:
         """A ticket written by :meth:`to_json`."""
         try:
             fields = json.loads(text)
-            play = fields["play"]
             return cls(
                 number=_integer(fields["number"]),
                 row=dict(fields["row"]),
                 names=[str(name) for name in fields["groups"]],
                 memberships=[float(weight) for weight in fields["groups"].values()],
-                play=Play(float(play["prediction"]), np.array(play["said"], dtype=np.float64)),
+                play=play_from_dict(fields["play"]),
                 loss=loss_from_dict(fields["loss"]),
                 version=_integer(fields["version"]),
                 issuer=bytes.fromhex(fields["signature"]),
+                wants_label=bool(fields["wants_label"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise TicketError(
@@ -125,6 +128,10 @@ class Ticket:
             self.loss,
             self.version,
             self.issuer,
+            None,
+            None,
+            None,
+            self.wants_label,
         )
 
 

@@ -138,7 +138,7 @@ def problems(draw):
     return x, y, w
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(problems(), st.data())
 def test_dropping_a_row_never_raises_the_loss(problem, data):
     x, y, w = problem
@@ -147,7 +147,7 @@ def test_dropping_a_row_never_raises_the_loss(problem, data):
     assert fewer <= best(x, y, w) + rounding(y, w)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_no_linear_model_loses_less(problem, seed):
     x, y, w = problem

@@ -60,7 +60,7 @@ class AdaNormalHedge:
 
     def plays(self, loss: Loss) -> tuple[str, ...]:
         """Mean and sample for convex losses, sample for discrete ones."""
-        if not loss.bounded:
+        if loss.ranged and not loss.bounded:
             raise ConfigurationError(
                 f"AdaNormalHedge needs a bounded loss and {loss} is not. Give it a floor, "
                 "as in losses.Log(floor=0.001), or use aggregators.Specialists()."

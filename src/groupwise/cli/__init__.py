@@ -11,10 +11,16 @@ from typing import Any
 
 import typer
 
-from groupwise.cli import reproduce
+from groupwise.cli import compare, init, learn, predict, regret, reproduce, run
 from groupwise.errors import GroupwiseError
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "run": run.command,
+    "init": init.command,
+    "regret": regret.command,
+    "predict": predict.command,
+    "learn": learn.command,
+    "compare": compare.command,
     "reproduce": reproduce.command,
 }
 
@@ -33,8 +39,8 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             command(*arguments, **options)
         except GroupwiseError as error:
             message, code = " ".join(str(error).split("\n")), FAILED
-        except KeyboardInterrupt:
-            message, code = "interrupted.", INTERRUPTED
+        except KeyboardInterrupt as interrupt:
+            message, code = f"interrupted. {interrupt}".rstrip(), INTERRUPTED
         else:
             return
         typer.echo(f"groupwise: {message}", err=True)

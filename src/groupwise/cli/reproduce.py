@@ -1,5 +1,6 @@
 """``groupwise reproduce``: the paper's tables and figures, next to the published ones."""
 
+import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -101,14 +102,19 @@ def command(
         ),
     )
     screen = console()
-    reproduction = reproduce(
-        plan,
-        say=lambda note: typer.echo(f"groupwise: {note}", err=True),
-        show=lambda result: show(screen, table_of(result).without(EXACT)),
-        progress=True,
-    )
+    # What joblib says about work that an interrupt leaves undone is no news to who interrupted.
+    warnings.filterwarnings("ignore", message=".*still being processed by the workers")
+    try:
+        reproduction = reproduce(
+            plan,
+            say=lambda note: typer.echo(f"groupwise: {note}", err=True),
+            show=lambda result: show(screen, table_of(result).without(EXACT)),
+            progress=True,
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("The same command goes on from here.") from None
     show(screen, summary_table(reproduction.results))
-    typer.echo(NOTE)
+    screen.print(NOTE, style="dim", markup=False)
     typer.echo(f"The page is {reproduction.page.resolve()}")
     if any(result.misses for result in reproduction.results):
         raise typer.Exit(1)

@@ -71,7 +71,7 @@ class Encoder:
     Parameters
     ----------
     features: None for every field; a list of fields; or a mapping from field to (low, high), the
-        range that is scaled to [0, 1].
+        range that is scaled to [0, 1], or to None where the field is text or to stay as it is.
     indicators: whether each group, unless it is a level of a text field or an intersection, is a
         0/1 feature as well.
     groups: the groups of the model; their weight columns are no features when `features` is None.
@@ -347,7 +347,7 @@ class Encoder:
             return
         numbers = [field for field in used if self.kinds[field] == "number"]
         texts = [(field, self._levels[field]) for field in used if self.kinds[field] == "text"]
-        bounds = [self._bounds[field] for field in numbers if field in self._bounds]
+        bounds = [self._bounds.get(field, (0.0, 1.0)) for field in numbers] if self._bounds else []
         ranges = [(low, high - low) for low, high in bounds]
         indices = [self.index[Feature("number", field)] for field in numbers]
         if len(self._layouts) >= _LAYOUTS:
@@ -364,7 +364,7 @@ class Encoder:
         """Give everything but the groups as values that JSON can hold."""
         declared: Any = None if self.declared is None else list(self.declared)
         if self._bounds:
-            declared = {field: list(bounds) for field, bounds in self._bounds.items()}
+            declared = {field: self._bounds.get(field) for field in declared}
         return {
             "declared": declared,
             "indicators": self.indicators,

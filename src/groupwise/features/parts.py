@@ -15,7 +15,7 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 FieldKind = Literal["number", "text"]
 Bounds = dict[str, tuple[float, float]]
-Declared: TypeAlias = Sequence[str] | Mapping[str, tuple[float, float]] | None
+Declared: TypeAlias = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 
 
 class Feature(NamedTuple):
@@ -41,17 +41,17 @@ class EncodedFrame(NamedTuple):
 
 
 def read_declared(features: Declared) -> tuple[tuple[str, ...] | None, Bounds]:
-    """Read the `features` argument: the fields to use (None for all) and the range of each.
+    """Read the `features` argument: the fields to use (None for all) and the ranges given.
 
-    >>> read_declared({"age": (18, 64)})
-    (('age',), {'age': (18.0, 64.0)})
+    >>> read_declared({"age": (18, 64), "region": None})
+    (('age', 'region'), {'age': (18.0, 64.0)})
     """
     if features is None:
         return None, {}
     if isinstance(features, str) or not isinstance(features, (Sequence, Mapping)):
         raise FeatureError(
             f"features={features!r}. Give None for every field, a list of fields, or a mapping "
-            "from field to (low, high)."
+            "from field to (low, high), or to None where nothing is to be scaled."
         )
     fields = tuple(features)
     for field in fields:
@@ -61,7 +61,8 @@ def read_declared(features: Declared) -> tuple[tuple[str, ...] | None, Bounds]:
         raise FeatureError(f"A field occurs twice in features={list(fields)!r}. Name each once.")
     if not isinstance(features, Mapping):
         return fields, {}
-    return fields, {field: _read_bounds(field, features[field]) for field in fields}
+    ranges = {field: bounds for field, bounds in features.items() if bounds is not None}
+    return fields, {field: _read_bounds(field, bounds) for field, bounds in ranges.items()}
 
 
 def _read_bounds(field: str, bounds: object) -> tuple[float, float]:

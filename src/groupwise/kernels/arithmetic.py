@@ -2,7 +2,7 @@
 
 Rows are sparse: ``xi`` holds the positions of a row's non-zeros in ascending order, ``xv`` their
 values. A dense row is one whose positions are 0, 1, 2, ...; nothing is lost by that, since the
-inner loops run along contiguous rows of the matrix. A zero among the values changes no result. ``width`` is the number of columns in use,
+inner loops run along contiguous rows of the matrix. ``width`` is the number of columns in use,
 rounded up to whole vectors; the columns between are 0 and stay 0.
 """
 
@@ -48,29 +48,30 @@ def padded(features):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
+def nonzeros(xi, xv):
+    """A row without its zeros."""
+    kept_indices, kept_values = np.empty_like(xi), np.empty_like(xv)
+    count = 0
+    for k in range(xi.size):
+        kept_indices[count], kept_values[count] = xi[k], xv[k]
+        count += xv[k] != 0.0
+    return kept_indices[:count], kept_values[:count]
+
+
+@njit(nogil=True, cache=True, forceinline=True)
 def dot(vector, xi, xv):
-    """⟨vector, x⟩ in four interleaved sums: position i goes into sum i mod 4."""
+    """⟨vector, x⟩ in four interleaved sums."""
     sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
     count = xi.size
     k = 0
-    if count > 0 and xi[count - 1] == count - 1:
-        while k + 4 <= count:
-            sum_0 = fma(vector[k], xv[k], sum_0)
-            sum_1 = fma(vector[k + 1], xv[k + 1], sum_1)
-            sum_2 = fma(vector[k + 2], xv[k + 2], sum_2)
-            sum_3 = fma(vector[k + 3], xv[k + 3], sum_3)
-            k += 4
+    while k + 4 <= count:
+        sum_0 = fma(vector[xi[k]], xv[k], sum_0)
+        sum_1 = fma(vector[xi[k + 1]], xv[k + 1], sum_1)
+        sum_2 = fma(vector[xi[k + 2]], xv[k + 2], sum_2)
+        sum_3 = fma(vector[xi[k + 3]], xv[k + 3], sum_3)
+        k += 4
     while k < count:
-        lane = xi[k] & 3
-        product = vector[xi[k]]
-        if lane == 0:
-            sum_0 = fma(product, xv[k], sum_0)
-        elif lane == 1:
-            sum_1 = fma(product, xv[k], sum_1)
-        elif lane == 2:
-            sum_2 = fma(product, xv[k], sum_2)
-        else:
-            sum_3 = fma(product, xv[k], sum_3)
+        sum_0 = fma(vector[xi[k]], xv[k], sum_0)
         k += 1
     return (sum_0 + sum_1) + (sum_2 + sum_3)
 

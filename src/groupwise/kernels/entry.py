@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 
 from groupwise.kernels import ledger as ledgers
 from groupwise.kernels import ridge, rounds
-from groupwise.kernels.arithmetic import bare, padded
+from groupwise.kernels.arithmetic import bare, nonzeros, padded
 from groupwise.kernels.hindsight import HELD
 from groupwise.states import (
     LARGEST,
@@ -116,7 +116,8 @@ def predict(handle, number, groups, weights, xi, xv, features, said):
     Not a number where a value is beyond all bounds.
     """
     settings, parameters, learners, aggregator, _, _ = _open(handle)
-    groups, weights, xi, xv = bare(groups), bare(weights), bare(xi), bare(xv)
+    groups, weights = bare(groups), bare(weights)
+    xi, xv = nonzeros(bare(xi), bare(xv))
     for k in range(xv.size):
         if not abs(xv[k]) <= LARGEST:
             return math.nan
@@ -135,7 +136,8 @@ def settle(
     number where that is this very play.
     """
     settings, parameters, learners, aggregator, ledger, sums = _open(handle)
-    groups, weights, xi, xv = bare(groups), bare(weights), bare(xi), bare(xv)
+    groups, weights = bare(groups), bare(weights)
+    xi, xv = nonzeros(bare(xi), bare(xv))
     count = groups.size
     scratch = bare(scratch)
     advice, probabilities, losses = scratch[0, :count], scratch[1, :count], scratch[2, :count]

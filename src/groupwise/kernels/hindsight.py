@@ -28,14 +28,8 @@ def accumulate(sums, group, xi, xv, weight, y):
     else:
         for k in range(xi.size):
             moment[xi[k]] = fma(factor, xv[k], moment[xi[k]])
-    # Judged by the row's non-zeros alone, so that all drivers take the same way.
-    filled = 0
-    last = 0
-    for k in range(xi.size):
-        if xv[k] != 0.0:
-            filled += 1
-            last = xi[k]
-    if 2 * filled <= last:
+    # Judged by the row alone, so that all drivers take the same way whatever columns come later.
+    if 2 * xi.size <= xi[-1]:
         matrix = sums.gram[group]
         for k in range(xi.size):
             factor = weight * xv[k]

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 from numba import njit
 
 from groupwise.kernels.arithmetic import bare
@@ -62,24 +63,27 @@ def record_subsequences(
     baseline,
 ):
     """All rounds of every group in ``share``; arguments as in the learners' kernels."""
-    ledger = LedgerState(
-        bare(ledger.rounds),
-        bare(ledger.loss),
-        bare(ledger.realised_loss),
-        bare(ledger.delay),
-        bare(ledger.baseline_loss),
-        bare(ledger.expert_loss),
-    )
-    sums = HindsightSums(
-        bare(sums.gram), bare(sums.moment), bare(sums.power), bare(sums.held), bare(sums.count)
-    )
+    gram, moment, held = bare(sums.gram), bare(sums.moment), bare(sums.held)
     indices, values, losses = bare(indices), bare(values), bare(losses)
+    # Single numbers of neighbouring groups share cache lines, which threads would fight over.
+    learners = losses.shape[1]
+    mine = LedgerState(
+        np.empty(1), np.empty(1), np.empty(1), np.empty(1), np.empty(1), np.empty((1, learners))
+    )
+    power, count = np.empty(1), np.empty(1, dtype=np.int64)
     for group in share:
+        only = slice(group, group + 1)
+        mine.rounds[0], mine.loss[0] = ledger.rounds[group], ledger.loss[group]
+        mine.realised_loss[0], mine.delay[0] = ledger.realised_loss[group], ledger.delay[group]
+        mine.baseline_loss[0] = ledger.baseline_loss[group]
+        mine.expert_loss[0] = ledger.expert_loss[group]
+        power[0], count[0] = sums.power[group], sums.count[group]
+        own = HindsightSums(gram[only], moment[only], power, held[only], count)
         for entry in entries[starts[group] : starts[group + 1]]:
             row = rows[entry]
             charge(
-                ledger,
-                group,
+                mine,
+                0,
                 weights[entry],
                 losses[entry],
                 expected[row],
@@ -89,10 +93,15 @@ def record_subsequences(
             )
             if hindsight:
                 accumulate(
-                    sums,
-                    group,
+                    own,
+                    0,
                     indices[indptr[row] : indptr[row + 1]],
                     values[indptr[row] : indptr[row + 1]],
                     weights[entry],
                     labels[row],
                 )
+        ledger.rounds[group], ledger.loss[group] = mine.rounds[0], mine.loss[0]
+        ledger.realised_loss[group], ledger.delay[group] = mine.realised_loss[0], mine.delay[0]
+        ledger.baseline_loss[group] = mine.baseline_loss[0]
+        ledger.expert_loss[group] = mine.expert_loss[0]
+        sums.power[group], sums.count[group] = power[0], count[0]

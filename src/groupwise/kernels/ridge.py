@@ -170,6 +170,7 @@ def step_subsequences(
     group) pairs; ``rows[e]`` and ``weights[e]`` are the row and weight at place e. Fills
     ``advice[e]``.
     """
+    learners = len(parameters)
     scratch = np.empty(width)
     state = RidgeState(
         bare(state.theta),
@@ -181,22 +182,36 @@ def step_subsequences(
         bare(state.strength),
     )
     indices, values, advice = bare(indices), bare(values), bare(advice)
+    # Single numbers of neighbouring groups share cache lines, which threads would fight over.
+    count = np.empty(1, dtype=np.int64)
+    minimum, log_determinant, strength = (
+        np.empty((1, learners)),
+        np.empty((1, learners)),
+        np.empty((1, learners)),
+    )
     for group in share:
+        only = slice(group, group + 1)
+        mine = RidgeState(
+            state.theta[only],
+            state.inverse[only],
+            state.held[only],
+            bare(count),
+            bare(minimum),
+            bare(log_determinant),
+            bare(strength),
+        )
+        count[0] = state.count[group]
+        minimum[0], log_determinant[0] = state.minimum[group], state.log_determinant[group]
+        strength[0] = state.strength[group]
         for entry in entries[starts[group] : starts[group + 1]]:
             row = rows[entry]
             xi = indices[indptr[row] : indptr[row + 1]]
             xv = values[indptr[row] : indptr[row + 1]]
-            for k in range(len(parameters)):
+            for k in range(learners):
                 advice[entry, k] = step_one(
-                    state,
-                    parameters,
-                    group,
-                    k,
-                    xi,
-                    xv,
-                    weights[entry],
-                    labels[row],
-                    width,
-                    scratch,
+                    mine, parameters, 0, k, xi, xv, weights[entry], labels[row], width, scratch
                 )
-            hold(state, group)
+            hold(mine, 0)
+        state.count[group] = count[0]
+        state.minimum[group], state.log_determinant[group] = minimum[0], log_determinant[0]
+        state.strength[group] = strength[0]

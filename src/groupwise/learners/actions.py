@@ -39,7 +39,7 @@ class ActionBank(Protocol):
     comparator: str
     """What ``best`` is the loss of."""
 
-    def reserve(self, groups: int) -> None:
+    def reserve(self, groups: int, features: int = 0) -> None:
         """Make room; the new slots hold learners that have seen nothing."""
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row, out: Vector) -> None:
@@ -54,7 +54,7 @@ class ActionBank(Protocol):
     def update(self, awake: Awake, row: Row, costs: Vector) -> None:
         """Learn from a label."""
 
-    def record(self, awake: Awake, row: Row, costs: Vector) -> None:
+    def record(self, awake: Awake, row: Row, costs: Vector, offset: float) -> None:
         """Add a label to the sums that hindsight needs."""
 
     def best(self, group: int) -> float:
@@ -77,7 +77,11 @@ class ActionBank(Protocol):
 class ActionLearner(Protocol):
     """A learner whose advice are actions."""
 
-    randomised: bool
+    @property
+    def randomised(self) -> bool:
+        """Do its certificates hold in expectation?"""
+        ...
+
 
     def bank(self, loss: Loss, width: int, seat: Seat) -> ActionBank:
         """The learner's copies for all groups, for rows with ``width`` features."""

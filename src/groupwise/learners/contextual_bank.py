@@ -15,10 +15,13 @@ from groupwise.protocols import Awake, Row
 from groupwise.states import Vector
 
 PYTHON = -1
+TUNING = 2.0
+"""ε over the one that minimises the bound with 1 − e^{−x} ≤ x. The bound itself is flat on that side
+(8 % more at 750 rounds) and the noise is half as large."""
 
 
 class ContextualState(NamedTuple):
-    """Per group: what the learner knows, and (``seen``) the sum of costs that hindsight needs.
+    """Per group: what the learner knows, and (``seen``, ``offset``) the sums that hindsight needs.
 
     Costs are per distinct context and label.
     """
@@ -28,6 +31,7 @@ class ContextualState(NamedTuple):
     stability: Vector
     """Σ w (1 − e^{−κ ε_t w})."""
     seen: Vector
+    offset: Vector
 
 
 class ContextualBank:
@@ -60,14 +64,16 @@ class ContextualBank:
         independent = bool(getattr(oracle, "independent", False))
         self.width = self._noise_width(independent)
         shift = 1.0 if transductive else float(self.fakes)
-        self.rate = math.sqrt(self.width / labels / (2.0 * shift)) or math.inf
+        self.rate = TUNING * math.sqrt(self.width / labels / (2.0 * shift)) or math.inf
         joint = 1.0 if independent else float(labels) if transductive else float(labels**2)
         self.kappa = shift * joint
         shape = (0, len(self.contexts.matrix), labels)
-        self.state = ContextualState(np.zeros(shape), np.zeros(0), np.zeros(0), np.zeros(shape))
+        none, empty = np.zeros(0), np.zeros(shape)
+        self.state = ContextualState(empty, none, none, empty, none)
 
-    def reserve(self, groups: int) -> None:
+    def reserve(self, groups: int, features: int = 0) -> None:
         """Make room; the new slots hold learners that have seen nothing."""
+        del features
         self._enlarge(groups, len(self.contexts.matrix))
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row, out: Vector) -> None:
@@ -112,14 +118,16 @@ class ContextualBank:
         place = self._place(row)
         contextual_ftpl.update(self.state, self.rate, self.kappa, *awake, place, costs)
 
-    def record(self, awake: Awake, row: Row, costs: Vector) -> None:
+    def record(self, awake: Awake, row: Row, costs: Vector, offset: float) -> None:
         """Add the costs to the sums of hindsight."""
         place = self._place(row)
         self.state.seen[awake.groups, place] += awake.weights[:, None] * costs
+        self.state.offset[awake.groups] += awake.weights * offset
 
     def best(self, group: int) -> float:
-        """The least Σ_x ⟨f(x), Σ w c_x⟩."""
-        return self._least(self.state.seen[group, : self.contexts.count])
+        """The least Σ_x ⟨f(x), Σ w c_x⟩, with the offsets."""
+        costs = self.state.seen[group, : self.contexts.count]
+        return self._least(costs) + float(self.state.offset[group])
 
     def bound(self, group: int) -> float | None:
         """Σ w (1 − e^{−κ ε_t w}) + W/(n ε_T); None for a heuristic oracle."""
@@ -142,6 +150,7 @@ class ContextualBank:
             "clock": state.clock[:groups],
             "stability": state.stability[:groups],
             "seen": state.seen[:groups, :count],
+            "offset": state.offset[:groups],
             "contexts": self.contexts.matrix[:count],
         }
 
@@ -183,7 +192,7 @@ class ContextualBank:
         return place
 
     def _enlarge(self, groups: int, contexts: int) -> None:
-        costs, clock, stability, seen = self.state
+        costs, clock, stability, seen, offset = self.state
         size = capacity(groups, len(clock))
         shape = (size, contexts, self.dimension)
         if costs.shape != shape:
@@ -192,6 +201,7 @@ class ContextualBank:
                 enlarge(clock, (size,)),
                 enlarge(stability, (size,)),
                 enlarge(seen, shape),
+                enlarge(offset, (size,)),
             )
 
     def _advise_by_object(

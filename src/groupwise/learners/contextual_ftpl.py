@@ -26,7 +26,7 @@ class ContextualFTPL:
         f = argmin over f in H of  Σ_{τ<t} ⟨f(x_τ), c_τ⟩ + Σ_{x in S} ⟨f(x), z_x⟩.
 
     History is kept as one sum of costs per *distinct* context. On the group's clock t,
-    ε_t = √(W / (2κ n t)): what minimises the bound below if the n labels were independent.
+    ε_t = √(2W / (κ n t)), with W and κ as below and the n labels taken as independent.
 
     Parameters
     ----------

@@ -97,13 +97,14 @@ class FTPL:
 
 
 class FTPLState(NamedTuple):
-    """Per group: what the learner knows, and (``seen``) the sum of costs that hindsight needs."""
+    """Per group: what the learner knows, and (``seen``, ``offset``) the sums that hindsight needs."""
 
     costs: Vector
     clock: Vector
     stability: Vector
     """Σ w² ε_t ‖c_t‖₁."""
     seen: Vector
+    offset: Vector
 
 
 class FTPLBank:
@@ -128,12 +129,12 @@ class FTPLBank:
         )
         self.horizon = float(learner.horizon or 0.0)
         self._least: float | None = None
-        self.state = FTPLState(
-            np.zeros((0, self.dimension)), np.zeros(0), np.zeros(0), np.zeros((0, self.dimension))
-        )
+        none, empty = np.zeros(0), np.zeros((0, self.dimension))
+        self.state = FTPLState(empty, none, none, empty, none)
 
-    def reserve(self, groups: int) -> None:
+    def reserve(self, groups: int, features: int = 0) -> None:
         """Make room; the new slots hold learners that have seen nothing."""
+        del features
         have = len(self.state.clock)
         if groups > have:
             size = capacity(groups, have)
@@ -204,14 +205,16 @@ class FTPLBank:
         del row
         ftpl.update(self.state, self.rate, self.horizon, *awake, costs)
 
-    def record(self, awake: Awake, row: Row, costs: Vector) -> None:
+    def record(self, awake: Awake, row: Row, costs: Vector, offset: float) -> None:
         """Add the costs to the sums of hindsight."""
         del row
         self.state.seen[awake.groups] += awake.weights[:, None] * costs
+        self.state.offset[awake.groups] += awake.weights * offset
 
     def best(self, group: int) -> float:
-        """The least ⟨a, Σ w c⟩."""
-        return float(self.learner.oracle.minimise(self.state.seen[group]) @ self.state.seen[group])
+        """The least ⟨a, Σ w c⟩, with the offsets."""
+        costs = self.state.seen[group]
+        return float(self.learner.oracle.minimise(costs) @ costs + self.state.offset[group])
 
     def bound(self, group: int) -> float | None:
         """R Σ w² ε_t ‖c_t‖₁ + W/ε_T, scaled."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from groupwise.arrays import capacity, enlarge
+from groupwise.arrays import capacity, enlarge, room, zeros
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import ridge
 from groupwise.kernels.arithmetic import LANES
@@ -98,13 +98,13 @@ class RidgeBank:
         """Make room; the new slots hold learners that have seen nothing."""
         state = self.state
         have_groups, count, have_features = state.theta.shape
-        wanted = self.width(max(features, 1))
+        wanted = room(features)
         if groups <= have_groups and wanted <= have_features:
             return
         g = capacity(groups, have_groups)
         d = wanted if have_features == 0 else capacity(wanted, have_features)
         held = state.held.shape[2]
-        inverse = np.zeros((g, count, d, d))
+        inverse = zeros((g, count, d, d))
         old_g, old_d = have_groups, have_features
         inverse[:old_g, :, :old_d, :old_d] = state.inverse
         diagonal = np.einsum("gkii->gki", inverse)
@@ -127,8 +127,8 @@ class RidgeBank:
         """Hold updates back from now on if rows are this wide; True if that is new."""
         if features < WIDE or self.state.held.shape[2] > 0:
             return False
-        groups, count, room = self.state.theta.shape
-        self.state = self.state._replace(held=np.zeros((groups, count, HELD_BACK, room)))
+        groups, count, columns = self.state.theta.shape
+        self.state = self.state._replace(held=zeros((groups, count, HELD_BACK, columns)))
         return True
 
     def width(self, features: int) -> int:

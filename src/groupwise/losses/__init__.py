@@ -9,14 +9,24 @@ from typing import Any
 from groupwise.errors import ConfigurationError
 from groupwise.losses.base import Loss
 from groupwise.losses.discrete import Hamming, Linear, ZeroOne
-from groupwise.losses.real import Absolute, Log, Square
+from groupwise.losses.real import Absolute, Log, Square, Unbounded
 
-__all__ = ["Absolute", "Hamming", "Linear", "Log", "Loss", "Square", "ZeroOne", "loss_from_dict"]
+__all__ = [
+    "Absolute",
+    "Hamming",
+    "Linear",
+    "Log",
+    "Loss",
+    "Square",
+    "Unbounded",
+    "ZeroOne",
+    "loss_from_dict",
+]
 
 
 def loss_from_dict(fields: dict[str, Any]) -> Loss:
     """The loss that :meth:`Loss.to_dict` wrote."""
-    every = (Square, Absolute, Log, ZeroOne, Hamming, Linear)
+    every = (Square, Unbounded, Absolute, Log, ZeroOne, Hamming, Linear)
     kinds: dict[str, type[Loss]] = {kind.__name__: kind for kind in every}
     parameters = dict(fields)
     name = parameters.pop("type", None)

@@ -22,6 +22,8 @@ class Loss:
     """Is the best linear model in hindsight a least-squares fit?"""
     vector: ClassVar[bool] = False
     """Are labels and predictions vectors?"""
+    ranged: ClassVar[bool] = True
+    """Is the range of the labels known? Without it no certificate holds."""
     low: float
     high: float
 

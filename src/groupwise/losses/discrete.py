@@ -57,7 +57,7 @@ class ZeroOne(Loss):
 class _VectorLoss(Loss):
     """Labels are vectors; predictions are the actions themselves."""
 
-    kernel: ClassVar[int] = 3
+    kernel: ClassVar[int] = 4  # computed from the linear form, in kernels.actions
     vector: ClassVar[bool] = True
 
     def decode(self, scaled: Any) -> Any:

@@ -4,10 +4,15 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from groupwise.errors import ConfigurationError
+import numpy as np
+from numpy.typing import NDArray
+
+from groupwise.errors import ConfigurationError, LabelError
 from groupwise.losses.base import Loss, check_range
 
 FLOOR_LIMIT = 0.5
+LARGEST_LABEL = 1e50
+"""Without a range no label may be larger: fourth powers, sums of them too, must stay finite."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,60 @@ class Square(Loss):
     @property
     def eta(self) -> float:
         return 2.0
+
+
+@dataclass(frozen=True)
+class Unbounded(Loss):
+    """(prediction − label)², for labels whose range nobody knows.
+
+    Labels and advice stay in their own units and advice is not clipped. Every guarantee needs a
+    range, so certificates are void, and how fast AdaNormalHedge moves its weights depends on the
+    labels' units: measure in units in which labels are of the order of 1 or more.
+
+    >>> Unbounded().encode(-12.5)
+    -12.5
+    """
+
+    low: ClassVar[float] = -math.inf
+    high: ClassVar[float] = math.inf
+    kernel: ClassVar[int] = 0
+    convex: ClassVar[bool] = True
+    linear_hindsight: ClassVar[bool] = True
+    ranged: ClassVar[bool] = False
+
+    @property
+    def unit(self) -> float:
+        return 1.0
+
+    @property
+    def bounded(self) -> bool:
+        return False
+
+    @property
+    def advice_range(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    def encode(self, label: object) -> float:
+        number = self._number(label)
+        if not abs(number) <= LARGEST_LABEL:
+            raise LabelError(f"Label {number:g} is too large; labels are at most 1e50.")
+        return number
+
+    def encode_many(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+        fine = np.abs(labels) <= LARGEST_LABEL
+        if not fine.all():
+            row = int(np.argmin(fine))
+            try:
+                self.encode(float(labels[row]))
+            except LabelError as error:
+                raise LabelError(f"row {row}: {error}") from None
+        return labels.astype(np.float64)
+
+    def decode(self, scaled: float) -> float:
+        return scaled
+
+    def decode_many(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+        return scaled
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
     certificate of g = learner term + aggregator term + delay term
 
-- *learner*: the regret that the group's learner realised on the group's rounds; with several
-  learners on a group, the one for which learner + aggregator is least;
+- *learner*: the regret that the group's learner realised on the group's rounds or, where the
+  learner draws, a bound on its expectation; with several learners on a group, the one for which
+  learner + aggregator is least;
 - *aggregator*: its bound on the regret to that learner (``Aggregator.bound``);
 - *delay*: the loss that playing before earlier labels had arrived has cost, measured.
 """
@@ -52,18 +53,19 @@ def certify(
 ) -> Certificate:
     """The certificate of a group whose best loss in hindsight (scaled) is ``best``."""
     unit = reduction.loss.unit
-    learner_terms = ledger.state.expert_loss[group] - best
+    proved = reduction.learner_bounds(group)
+    learner_terms = ledger.state.expert_loss[group] - best if proved is None else proved
     least = int(np.argmin(learner_terms + bounds[group]))
     learner = unit * float(learner_terms[least])
     aggregator = unit * float(bounds[group, least])
     delay = unit * float(ledger.state.delay[group])
     total = learner + aggregator + delay
-    if float(reduction.state.largest[0]) > 1.0 + ROUNDING:
+    if not reduction.loss.ranged or float(reduction.state.largest[0]) > 1.0 + ROUNDING:
         status = VOID
     elif total > unit * float(ledger.state.rounds[group]):
         status = VACUOUS
     elif any(getattr(learner, "randomised", False) for learner in reduction.learners):
-        status = IN_EXPECTATION
+        status = ESTIMATED if proved is None else IN_EXPECTATION
     else:
         status = PROVED
     a_priori = _a_priori(reduction, group, best)

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from groupwise.arrays import capacity, enlarge
-from groupwise.kernels.arithmetic import LANES
+from groupwise.arrays import capacity, enlarge, room
 from groupwise.kernels.hindsight import HELD
 from groupwise.kernels.ledger import record
 from groupwise.protocols import Awake, Row
@@ -28,18 +27,14 @@ class Ledger:
             np.zeros(0, dtype=np.int64),
         )
 
-    def width(self, features: int) -> int:
-        """The columns that the kernels run over; none where no hindsight is kept."""
-        return -(-features // LANES) * LANES if self.hindsight else 0
-
     def reserve(self, groups: int, features: int) -> None:
         """Make room."""
         have_groups, have_features = self.sums.moment.shape
-        width = self.width(features)
-        if groups <= have_groups and width <= have_features:
+        wanted = room(features) if self.hindsight else 0
+        if groups <= have_groups and wanted <= have_features:
             return
         g = capacity(groups, have_groups)
-        d = width if have_features == 0 else capacity(width, have_features)
+        d = wanted if have_features == 0 else capacity(wanted, have_features)
         self.state = LedgerState(*(enlarge(a, (g, *a.shape[1:])) for a in self.state))
         self.sums = HindsightSums(
             enlarge(self.sums.gram, (g, d, d)),

@@ -18,6 +18,7 @@ SHOWN = (
     "rounds",
     "loss",
     "best_loss",
+    "payments",
     "regret",
     "certificate",
     "learner",
@@ -71,10 +72,16 @@ class RegretTable:
             return nw.from_dict(columns, backend=name).to_native()
         raise ConfigurationError("to_frame needs pandas, polars or pyarrow: pip install one.")
 
+    def _shown(self) -> list[str]:
+        """The columns to print; payments where there are any."""
+        paid = any("payments" in row for row in self.rows)
+        return [key for key in SHOWN if paid or key != "payments"]
+
     def __str__(self) -> str:
-        cells = [list(SHOWN)] + [[_text(row[key]) for key in SHOWN] for row in self.rows]
-        widths = [max(len(line[i]) for line in cells) for i in range(len(SHOWN))]
-        left = {0, len(SHOWN) - 1}
+        shown = self._shown()
+        cells = [shown] + [[_text(row[key]) for key in shown] for row in self.rows]
+        widths = [max(len(line[i]) for line in cells) for i in range(len(shown))]
+        left = {0, len(shown) - 1}
         lines = [
             "  ".join(
                 cell.ljust(width) if i in left else cell.rjust(width)
@@ -89,10 +96,11 @@ class RegretTable:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(key)}</th>" for key in SHOWN)
+        shown = self._shown()
+        head = "".join(f"<th>{html.escape(key)}</th>" for key in shown)
         body = "".join(
             "<tr>"
-            + "".join(f"<td>{html.escape(_text(row[key]))}</td>" for key in SHOWN)
+            + "".join(f"<td>{html.escape(_text(row[key]))}</td>" for key in shown)
             + "</tr>"
             for row in self.rows
         )
@@ -127,7 +135,10 @@ def regret_table(
     rows = []
     for g in order:
         assert bounds is not None
-        if reduction.loss.linear_hindsight:
+        known = reduction.best_loss(g)
+        if known is not None:
+            best = known
+        elif reduction.loss.linear_hindsight:
             best = ledger.best_loss(g, features)
         else:
             best = float(state.expert_loss[g].min())
@@ -152,5 +163,5 @@ def regret_table(
             }
         )
     linear = reduction.loss.linear_hindsight
-    comparator = "the best linear model in hindsight" if linear else "the group's own best learner"
+    comparator = "the best linear model in hindsight" if linear else reduction.comparator
     return RegretTable(rows, comparator, settled)

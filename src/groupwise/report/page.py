@@ -47,6 +47,8 @@ class Page:
     summary: Table | None
     sections: Sequence[Section]
     facts: Mapping[str, Mapping[str, Any]]
+    headline: str = ""
+    """One sentence in large letters, before the rest."""
 
 
 def html(page: Page) -> str:
@@ -74,6 +76,4 @@ def _colours(light: Mapping[str, str], dark: Mapping[str, str]) -> str:
     def block(colours: Mapping[str, str]) -> str:
         return ":root {" + " ".join(f"--{name}: {value};" for name, value in colours.items()) + "}"
 
-    return (
-        f"{block(light)}\n@media screen and (prefers-color-scheme: dark) {{ {block(dark)} }}\n"
-    )
+    return f"{block(light)}\n@media screen and (prefers-color-scheme: dark) {{ {block(dark)} }}\n"

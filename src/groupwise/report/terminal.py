@@ -23,7 +23,8 @@ def console() -> "Console":
 def show(console: "Console", table: Table) -> None:
     """Print a table; where it is too wide, one table for each of its wider headings."""
     whole = rich_table(table)
-    fits = console.measure(whole).minimum <= console.width
+    unlimited = console.options.update(max_width=10 * WIDE)
+    fits = console.measure(whole, options=unlimited).maximum <= console.width
     for part in [table] if fits else table.by_span():
         console.print(rich_table(part))
 
@@ -42,12 +43,13 @@ def rich_table(table: Table) -> "RichTable":
         title_justify="left",
         caption_justify="left",
     )
+    spanned = any(column.span for column in table.columns)
     previous = ""
     for column in table.columns:
         span = column.span if column.span != previous else ""
         previous = column.span
         laid_out.add_column(
-            Text(f"{span}\n{column.title}"),
+            Text(f"{span}\n{column.title}" if spanned else column.title),
             justify="right" if column.numeric else "left",
             no_wrap=True,
             vertical="bottom",

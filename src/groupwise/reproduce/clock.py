@@ -1,7 +1,6 @@
 """Sums over a group's rounds, read off at given moments of the group's own clock."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from groupwise.regret.hindsight import least_squares_loss
 from groupwise.states import Index, Vector
@@ -50,8 +49,3 @@ def best_losses(features: Vector, labels: Vector, ends: Index) -> Vector:
         best[place] = least_squares_loss(gram, moment, power)
         start = end
     return best[places]
-
-
-def rounds_before(rows: NDArray[np.intp], times: Index) -> Index:
-    """How many of a group's rows lie among the first ``time`` rows of the stream."""
-    return np.searchsorted(rows, times, side="left").astype(np.int64)

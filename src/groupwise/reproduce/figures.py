@@ -40,9 +40,10 @@ def figures_of(result: Result) -> Iterator[Figure]:
             )
     yield Figure(
         f"{result.name}-per-round",
-        f"Regret per round of the group, from a twentieth of its rounds on. {spread}",
+        f"Regret per round of the group, in thousandths, from a twentieth of its rounds on. "
+        f"{spread}",
         _ROUNDS,
-        "regret per round",
+        "regret per 1,000 rounds",
         tuple(_per_round(result, g) for g in range(len(result.groups))),
     )
     certified = [g for g in range(len(result.groups)) if _certified(result, g)]
@@ -90,11 +91,12 @@ def _per_round(result: Result, group: int) -> Panel:
     rounds, curves = _over_seeds(result, group)
     late = rounds >= max(rounds[-1] / 20, 1.0)  # before that a single round's loss drowns all
     x = rounds[late]
+    thousands = x / 1000
     return Panel(
         result.groups[group],
         (
-            _line("baseline", x, curves["baseline"][:, late] / x, BASELINE),
-            _line("our algorithm", x, curves["ours"][:, late] / x, OURS),
+            _line("baseline", x, curves["baseline"][:, late] / thousands, BASELINE),
+            _line("our algorithm", x, curves["ours"][:, late] / thousands, OURS),
         ),
     )
 
@@ -115,7 +117,7 @@ def _certificate(result: Result, group: int) -> Panel:
 def _family(result: Result, title: str, members: tuple[str, ...]) -> Panel:
     lines = []
     for colour, name in enumerate(members):
-        rounds, curves = _over_seeds(result, list(result.groups).index(name))
+        rounds, curves = _over_seeds(result, result.groups.index(name))
         fraction = rounds / max(rounds[-1], 1.0)
         lines.append(Line(name, fraction, curves["ours"].mean(axis=0), colour=colour))
         lines.append(Line("", fraction, curves["baseline"].mean(axis=0), None, colour, "marked"))

@@ -21,7 +21,6 @@ from groupwise.reproduce.experiments import (
     Experiment,
     Source,
     chosen,
-    dataset_of,
     find_file,
     source_of,
 )
@@ -76,7 +75,6 @@ def reproduce(
 ) -> Reproduction:
     """Do it. ``say`` is called with every note, ``show`` with every table, as they are known."""
     experiments = chosen(plan.experiments)
-    out = folder(Path(plan.out))
     notes = []
     sources: dict[str, Source] = {}
     for experiment in experiments:
@@ -86,6 +84,7 @@ def reproduce(
             say(note)
         else:
             sources[experiment.name] = source_of(experiment, plan.data)
+    out = folder(Path(plan.out))
     results = _run(plan, [e for e in experiments if e.name in sources], sources, out, progress)
     for result in results:
         write(out / f"{result.name}.json", json_text(result.to_dict()))
@@ -133,9 +132,7 @@ def _run(
         for order in plan.orders
         for seed in seeds
     }
-    runs = {
-        what: found for what, path in wanted.items() if (found := store.load(path)) is not None
-    }
+    runs = {what: found for what, path in wanted.items() if (found := store.load(path)) is not None}
     missing = [what for what in wanted if what not in runs]
     tasks = [Task(sources[name], order, seed, plan.settings) for name, order, seed in missing]
     with progress_bar(len(wanted), "seeds", progress) as advance:
@@ -146,11 +143,8 @@ def _run(
             advance(1)
     results = []
     for experiment in experiments:
-        groups = dataset_of(sources[experiment.name]).group_names
         for order in plan.orders:
             of_seeds = [runs[experiment.name, order, seed] for seed in seeds]
-            rows = summarise(experiment.name, order, groups, of_seeds)
-            results.append(
-                Result(experiment, order, plan.settings, seeds, groups, of_seeds, rows)
-            )
+            rows = summarise(experiment.name, order, of_seeds)
+            results.append(Result(experiment, order, plan.settings, seeds, of_seeds, rows))
     return results

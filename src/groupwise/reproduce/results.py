@@ -19,9 +19,13 @@ class Result:
     order: str
     settings: Settings
     seeds: Sequence[int]
-    groups: Sequence[str]
     runs: Sequence[Run]
     rows: Sequence[Row]
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups, in the order of the table."""
+        return [row.group for row in self.rows]
 
     @property
     def name(self) -> str:

@@ -24,6 +24,7 @@ class Run(NamedTuple):
     the paper's convention, which leaves out the group's last row.
     """
 
+    groups: NDArray[np.str_]
     rounds: Index
     loss: Vector
     baseline_loss: Vector
@@ -44,15 +45,16 @@ def run(data: Dataset, order: str, seed: int, settings: Settings, points: int = 
         _, alone = _replay(data, data.membership[:, -1:], settings)
         baseline = alone.losses[0][:, 0]
 
-    groups = []
-    for g in range(data.membership.shape[1]):
+    of_groups = []
+    for g, name in enumerate(data.group_names):
         rows = np.flatnonzero(data.membership[:, g])
         ends = moments(len(rows), points)
         all_but_last = max(len(rows) - 1, 0)
         best = best_losses(data.features[rows], data.label[rows], np.append(ends, all_but_last))
         certificate, void = certificates(experts, settings, g, ends, best[:-1])
-        groups.append(
+        of_groups.append(
             Run(
+                groups=np.array(name),
                 rounds=ends,
                 loss=sums_at(expected[rows], ends),
                 baseline_loss=sums_at(baseline[rows], ends),
@@ -62,7 +64,7 @@ def run(data: Dataset, order: str, seed: int, settings: Settings, points: int = 
                 published_best=best[-1],
             )
         )
-    return Run(*(np.array(column) for column in zip(*groups, strict=True)))
+    return Run(*(np.array(column) for column in zip(*of_groups, strict=True)))
 
 
 def _replay(

@@ -20,6 +20,10 @@ class Figures(NamedTuple):
     algorithm_regret: Pair
     best_in_hindsight_loss: float
 
+    def cells(self) -> tuple[float | Pair, ...]:
+        """As a table shows them."""
+        return self.baseline_regret, self.algorithm_regret, self.best_in_hindsight_loss
+
     def flat(self) -> Iterator[float]:
         """All five figures."""
         yield from self.baseline_regret
@@ -62,9 +66,7 @@ class Row:
         }
 
 
-def summarise(
-    experiment: str, order: str, groups: Sequence[str], runs: Sequence[Run]
-) -> tuple[Row, ...]:
+def summarise(experiment: str, order: str, runs: Sequence[Run]) -> tuple[Row, ...]:
     """The rows of one table.
 
     The paper's regret subtracts the least-squares loss on all but the group's last row; the exact
@@ -93,7 +95,7 @@ def summarise(
             _figures(baseline[:, g], loss[:, g], best[:, g]),
             printed.get(group),
         )
-        for g, group in enumerate(groups)
+        for g, group in enumerate(runs[0].groups.tolist())
     )
 
 

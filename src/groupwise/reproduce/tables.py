@@ -17,9 +17,10 @@ COLUMNS = (
 )
 
 NOTE = (
-    "Regrets are means ± standard deviations over the seeds; the best loss is that of the best linear "
-    "model in hindsight. Found: in the paper’s convention, which fits that model to all but the "
-    "group’s last row; exact: to all its rows. Difference: the larger of those of mean and deviation."
+    "Regrets are means ± standard deviations over the seeds; the best loss is that of the best "
+    "linear model in hindsight. Found: in the paper’s convention, which fits that model to all but "
+    "the group’s last row; exact: to all its rows. Difference: the larger of those of mean and "
+    "deviation."
 )
 
 
@@ -37,7 +38,7 @@ def summary_table(results: Iterable[Result]) -> Table:
     columns = (
         Column("Experiment", numeric=False),
         Column("Order", numeric=False),
-        Column("Largest difference"),
+        Column("Difference"),
         Column("Tolerance"),
         Column("Outcome", numeric=False),
     )
@@ -61,21 +62,21 @@ def _outcome(result: Result) -> Cell:
         return Cell(f"not judged: {result.why_not_judged}", "faint")
     if result.misses:
         return Cell(f"misses in {', '.join(result.misses)}", "bad")
-    return Cell("every figure within tolerance", "good")
+    return Cell("agrees", "good")
 
 
 def _cells(row: Row, result: Result) -> Iterable[Cell]:
     yield Cell(row.group)
     yield Cell(f"{row.size:,}")
     deviations = row.deviations()
-    for place, value in enumerate(row.found):
+    for place, value in enumerate(row.found.cells()):
         yield Cell(_text(value))
         if row.published is None or deviations is None:
             yield from (Cell("–", "faint"), Cell("–", "faint"))
         else:
-            yield Cell(_text(row.published[place]), "faint")
-            yield _difference(deviations[place], result)
-    yield from (Cell(_text(value)) for value in row.exact)
+            yield Cell(_text(row.published.cells()[place]), "faint")
+            yield _difference(deviations.cells()[place], result)
+    yield from (Cell(_text(value)) for value in row.exact.cells())
 
 
 def _text(value: float | Pair) -> str:

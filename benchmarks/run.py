@@ -1,0 +1,374 @@
+"""All speed and memory targets in one run: `make bench` prints the table and writes results.json.
+
+Everything is seeded and offline, and every figure is a ratio of two measurements of the same run,
+so it says something on any machine. A time is the best of several repeats.
+"""
+
+import gc
+import json
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import groupwise as gw
+from benchmarks import streams
+from benchmarks.naive import naive
+
+RESULTS = Path(__file__).parent / "results.json"
+MEGABYTE = 1 << 20
+
+
+class Measured(NamedTuple):
+    """One line of the table."""
+
+    work: str
+    measured: float
+    target: float
+    at_least: bool
+    unit: str
+    note: str
+
+    @property
+    def met(self) -> bool:
+        """Is the target reached?"""
+        return bool(self.measured >= self.target if self.at_least else self.measured <= self.target)
+
+
+def best_of(repeats: int, call: Callable[[], Any]) -> float:
+    """Seconds of the quickest of several calls; the first one is for warming up."""
+    call()
+    times = []
+    for _ in range(repeats):
+        gc.collect()
+        started = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def per_row(seconds: float, rows: int) -> str:
+    """A time as microseconds a row."""
+    return f"{seconds / rows * 1e6:.2f} µs a row"
+
+
+def replay(stream: streams.Stream, **options: Any) -> Any:
+    """The paper's settings, nothing kept."""
+    return gw.replay(*stream, play="sample", clip=False, keep=(), **options)
+
+
+def against_naive(work: str, stream: streams.Stream, rows: int, target: float) -> Measured:
+    """Replay of the whole stream against the plain loop on its first rows."""
+    ours = best_of(5, lambda: replay(stream)) / len(stream.label)
+    plain = best_of(2, lambda: naive(*stream.head(rows))) / rows
+    note = f"{ours * 1e6:.2f} against {plain * 1e6:.0f} µs a row"
+    return Measured(work, plain / ours, target, True, "× naive", note)
+
+
+def synthetic() -> Measured:
+    """The paper's synthetic size."""
+    work = "synthetic, T = 100,000, d = 25, 6 groups, 3 awake"
+    return against_naive(work, streams.synthetic(100_000), 2_000, 150.0)
+
+
+def adult_like() -> Measured:
+    """Adult's size and sparsity."""
+    work = "Adult-like, T = 49,531, d = 96, 12 non-zeros, 13 groups, 5 awake"
+    return against_naive(work, streams.adult_like(), 500, 50.0)
+
+
+def wide() -> Measured:
+    """The share of the matrix-multiply rate that replay reaches on wide dense rows."""
+    stream = streams.synthetic(20_000, 256)
+    seconds = best_of(3, lambda: replay(stream))
+    flops = 4.0 * 256**2 * stream.membership.sum()  # P x and the rank-one update, multiply and add
+    square = np.random.default_rng(0).random((1536, 1536))
+    rate = 2.0 * 1536**3 / best_of(5, lambda: square @ square)
+    note = f"{flops / seconds / 1e9:.1f} of {rate / 1e9:.1f} GFlop/s"
+    return Measured(
+        "d = 256 dense, T = 20,000, 6 groups", flops / seconds / rate, 0.4, True, "of matmul", note
+    )
+
+
+def per_round() -> list[Measured]:
+    """Predict and learn from dictionaries against river's Bayesian linear regression."""
+    from river.linear_model import BayesianLinearRegression
+
+    rows, labels = streams.dictionaries(3_000)
+    declared = [gw.by("colour"), gw.by("shape")]
+    model = gw.Groupwise(declared, indicators=False)
+    one = [BayesianLinearRegression()]
+    three = [BayesianLinearRegression() for _ in range(3)]
+
+    def ours() -> None:
+        for row, label in zip(rows, labels, strict=True):
+            model.learn(model.predict(row), label)
+
+    def river(models: list[Any]) -> None:
+        for row, label in zip(rows, labels, strict=True):
+            for other in models:
+                other.predict_one(row)
+                other.learn_one(row, label)
+
+    seconds = best_of(7, ours)
+    single, each = best_of(5, lambda: river(one)), best_of(5, lambda: river(three))
+    mine = per_row(seconds, len(rows))
+    return [
+        Measured(
+            "per round from a dict, d = 25, 3 awake",
+            single / seconds,
+            2.5,
+            True,
+            "× one river BLR",
+            f"{mine} against {per_row(single, len(rows))}",
+        ),
+        Measured(
+            "the same",
+            each / seconds,
+            7.0,
+            True,
+            "× one per awake group",
+            f"{mine} against {per_row(each, len(rows))}",
+        ),
+    ]
+
+
+def many_groups() -> list[Measured]:
+    """The cost of a row with 100,000 groups against one with 100."""
+    rows = 100_000
+    replays, rounds = {}, {}
+    for count in (100, 100_000):
+        values, label, membership = streams.many_groups(rows, count)
+        replays[count] = best_of(
+            2,
+            lambda: gw.replay(values, label, membership, keep=()),  # noqa: B023
+        )
+        rounds[count] = _streaming_round(count)
+    return [
+        Measured(
+            "100,000 groups against 100: a streaming round",
+            rounds[100_000] / rounds[100],
+            1.5,
+            False,
+            "×",
+            f"{rounds[100_000] * 1e6:.1f} and {rounds[100] * 1e6:.1f} µs",
+        ),
+        Measured(
+            "100,000 groups against 100: a replay row",
+            replays[100_000] / replays[100],
+            3.0,
+            False,
+            "×",
+            f"{per_row(replays[100_000], rows)} and {per_row(replays[100], rows)}",
+        ),
+    ]
+
+
+def _streaming_round(groups: int) -> float:
+    """Seconds a round with five awake groups, when the model knows this many."""
+    import pandas
+
+    generator = np.random.default_rng(0)
+    fifth = groups // 5
+    fields = [f"g{i}" for i in range(5)]
+    numbers = [f"x{i}" for i in range(25)]
+    model = gw.Groupwise(
+        [gw.by(field) for field in fields], features=numbers, indicators=False, always_on=False
+    )
+    first = pandas.DataFrame(generator.random((fifth, 25)), columns=numbers)
+    for field in fields:
+        first[field] = np.arange(fifth).astype(str)
+    first["y"] = generator.random(fifth)
+    model.replay(first, "y")
+    rows = pandas.DataFrame(generator.random((2_000, 25)), columns=numbers)
+    for field in fields:
+        rows[field] = generator.integers(0, fifth, 2_000).astype(str)
+    stream = rows.to_dict("records")
+
+    def rounds() -> None:
+        for row in stream:
+            model.learn(model.predict(row), 0.5)
+
+    return best_of(5, rounds) / len(stream)
+
+
+def threads() -> Measured:
+    """Two threads against one on twelve groups."""
+    stream = streams.synthetic(50_000)
+    doubled = stream._replace(membership=np.hstack([stream.membership] * 2))
+    one = best_of(5, lambda: replay(doubled, jobs=1))
+    two = best_of(5, lambda: replay(doubled, jobs=2))
+    return Measured(
+        "two threads against one, 12 groups",
+        one / two,
+        1.6,
+        True,
+        "×",
+        f"{per_row(one, 50_000)} and {per_row(two, 50_000)}",
+    )
+
+
+def portfolio() -> Measured:
+    """Four learners on every group and pair of groups, against a plain loop over these experts."""
+    stream = streams.synthetic(20_000)
+    shapes, colours = stream.membership[:, :3], stream.membership[:, 3:5]
+    pairs = [shapes[:, i] * colours[:, j] for i in range(3) for j in range(2)]
+    crossed = stream._replace(membership=np.column_stack([stream.membership, *pairs]))
+    ridges = [gw.learners.Ridge(p) for p in (0.01, 1.0, 100.0)]
+    ridges.append(gw.learners.Ridge(1.0, forward=True))
+    seconds = best_of(
+        3,
+        lambda: gw.replay(
+            *crossed, learner=ridges, keep=(), aggregator=gw.aggregators.Specialists()
+        ),
+    )
+    rows = 500
+    experts = np.repeat(crossed.membership, 4, axis=1)
+    plain = (
+        best_of(2, lambda: naive(crossed.features[:rows], crossed.label[:rows], experts[:rows]))
+        / rows
+    )
+    ours = seconds / len(stream.label)
+    return Measured(
+        "4 learners × (groups + pairs), synthetic",
+        plain / ours,
+        40.0,
+        True,
+        "× naive",
+        f"{ours * 1e6:.2f} against {plain * 1e6:.0f} µs a row",
+    )
+
+
+def memory() -> Measured:
+    """Peak memory beyond the input of a replay of a million rows, in a process of its own."""
+    used = float(_child("from benchmarks.run import memory_child; memory_child()"))
+    return Measured(
+        "T = 1,000,000, d = 25, advice not kept",
+        used,
+        200.0,
+        False,
+        "MB",
+        "peak above input, after import and compilation",
+    )
+
+
+def memory_child() -> None:
+    """Print the megabytes that the replay adds to the peak."""
+    replay(streams.synthetic(100))
+    stream = streams.synthetic(1_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    input_peak = before
+    replay(stream)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print((after - min(before, input_peak)) / 1024)
+
+
+def start_up() -> list[Measured]:
+    """How long a fresh process takes for the import, and for the help page."""
+    commands = {
+        "import groupwise": [sys.executable, "-c", "import groupwise"],
+        "groupwise --help": [sys.executable, "-m", "groupwise", "--help"],
+    }
+    return [
+        Measured(
+            name,
+            best_of(
+                5,
+                lambda: subprocess.run(  # noqa: B023
+                    command, check=True, capture_output=True
+                ),
+            ),
+            0.5,
+            False,
+            "s",
+            "a fresh process",
+        )  # noqa: B023
+        for name, command in commands.items()
+    ]
+
+
+def other_settings() -> list[Measured]:
+    """A round over all awake learners in routing and classification, against plain NumPy."""
+    from benchmarks import settings
+
+    return [
+        Measured(
+            line["work"],
+            line["ratio"],
+            5.0,
+            True,
+            "× plain",
+            f"{line['seconds_ours'] * 1e6:.1f} against {line['seconds_plain'] * 1e6:.0f} µs",
+        )
+        for line in settings.measure()
+    ]
+
+
+def _child(code: str) -> str:
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent.parent,
+    )
+    return found.stdout.strip().splitlines()[-1]
+
+
+def main() -> None:
+    """Measure everything, print the table, write the results."""
+    console = Console()
+    jobs: list[Callable[[], Measured | list[Measured]]] = [
+        synthetic,
+        adult_like,
+        wide,
+        per_round,
+        many_groups,
+        threads,
+        memory,
+        portfolio,
+        start_up,
+        other_settings,
+    ]
+    wanted = sys.argv[1:]
+    table = Table("work", "measured", "target", "", "how", title="groupwise benchmarks")
+    for column in (1, 2):
+        table.columns[column].justify = "right"
+    lines: list[Measured] = []
+    with console.status("measuring") as status:
+        for job in jobs:
+            name = job.__name__
+            if wanted and name not in wanted:
+                continue
+            status.update(f"measuring {name.replace('_', ' ')}")
+            found = job()
+            lines += found if isinstance(found, list) else [found]
+    for line in lines:
+        sign = "≥" if line.at_least else "≤"
+        table.add_row(
+            line.work,
+            f"{line.measured:.3g} {line.unit}",
+            f"{sign} {line.target:g}",
+            "[green]met" if line.met else "[red]missed",
+            line.note,
+        )
+    console.print(table)
+    machine = {"python": platform.python_version(), "machine": platform.machine()}
+    RESULTS.write_text(
+        json.dumps(
+            {**machine, "lines": [{**line._asdict(), "met": line.met} for line in lines]}, indent=1
+        )
+    )
+    console.print(f"written to {RESULTS}")
+
+
+if __name__ == "__main__":
+    main()

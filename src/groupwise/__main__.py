@@ -1,0 +1,5 @@
+"""`python -m groupwise`."""
+
+from groupwise.cli import main
+
+main()

@@ -1,0 +1,310 @@
+"""Checks for aggregators."""
+
+import copy
+import itertools
+import math
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from groupwise.checks.failure import CheckFailed, during, require, same
+from groupwise.errors import ConfigurationError
+from groupwise.learners.ridge import Ridge
+from groupwise.losses import Absolute, Log, Loss, Square, ZeroOne
+from groupwise.protocols import Aggregator, Awake, Row
+from groupwise.reduction import PLAYS, Reduction
+from groupwise.replay_arrays import replay
+from groupwise.states import Vector
+
+GROUPS = 4
+ROUNDING = 1e-9
+ADVICE = ("x0", "x1", "x2")
+"""Each of the experts below advises one of these."""
+
+
+@dataclass(frozen=True)
+class Expert:
+    """A learner that advises what the row says."""
+
+    place: int
+    atomic: bool = True
+
+    def advise(self, row: Row, weight: float) -> float:
+        """The number at its place."""
+        del weight
+        return float(row.values[self.place])
+
+    def update(self, row: Row, label: float, weight: float) -> None:
+        """Nothing to learn."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """An aggregator with a loss and a play that it says are sound."""
+
+    aggregator: Any
+    loss: Loss
+    play: str
+    rounds: int
+
+    def reduction(self) -> Reduction:
+        """Groups with the same three experts each, so that only who is awake tells them apart."""
+        experts = [Expert(k) for k in range(len(ADVICE))]
+        reduction = Reduction(experts, self.aggregator, self.loss, self.play)
+        masses = [1.0, 2.0, 0.5, 1.0]
+        reduction.reserve(GROUPS, len(ADVICE), masses)
+        return reduction
+
+    def __str__(self) -> str:
+        return f"{self.loss} with {self.play} play"
+
+
+def check_aggregator(
+    aggregator: Any, *, losses: Sequence[Loss] | None = None, rounds: int = 300
+) -> None:
+    """Check that an aggregator keeps the contract of ``groupwise.protocols``.
+
+    Parameters
+    ----------
+    aggregator : an aggregator of groupwise, or an object with ``log_weights``, ``bound``, ``plays``.
+    losses : those to try; those that ``plays`` refuses with ConfigurationError are left out.
+    rounds : the length of a stream; longer finds more and takes longer.
+
+    >>> from groupwise.aggregators import Specialists
+    >>> check_aggregator(Specialists(), rounds=50)
+    """
+    with during("construction", aggregator):
+        require(
+            isinstance(aggregator, Aggregator) and not isinstance(aggregator, type),
+            "an aggregator has the methods log_weights, bound and plays.",
+        )
+        benches = _benches(aggregator, losses, rounds)
+    for check in AGGREGATOR_CHECKS:
+        for bench in benches:
+            with during(check.__name__.removeprefix("_").replace("_", " "), aggregator):
+                check(bench)
+
+
+def _benches(aggregator: Any, losses: Sequence[Loss] | None, rounds: int) -> list[Bench]:
+    tried = (Square(), Absolute(), Log(floor=0.01), ZeroOne()) if losses is None else losses
+    benches = []
+    for loss in tried:
+        try:
+            plays = aggregator.plays(loss)
+        except ConfigurationError:
+            continue
+        require(
+            isinstance(plays, tuple) and plays and all(play in PLAYS for play in plays),
+            f"plays({loss}) is {plays!r}; give a tuple of some of {', '.join(PLAYS)}.",
+        )
+        benches.extend(Bench(aggregator, loss, play, rounds) for play in plays)
+    require(benches, f"plays refuses every loss tried: {', '.join(map(str, tried))}.")
+    return benches
+
+
+def _weights_are_numbers(bench: Bench) -> None:
+    ends = np.array([-1e7, -1.0, 0.0, 1.0, 1e7])
+    for size in (0.0, 1.0, 1e3, 1e7):
+        regret = np.clip(ends, -size, size)[:, None]
+        absolute = np.full(regret.shape, size)
+        found = bench.aggregator.log_weights(regret, absolute, bench.loss)
+        require(
+            isinstance(found, np.ndarray) and found.shape == regret.shape,
+            "log_weights must return an array of the shape of regret.",
+        )
+        bad = np.isnan(found) | (found == np.inf)
+        require(
+            not bad.any(),
+            f"log_weights is {found[bad]} at R = {regret[bad]}, C = {size:g}: it must be a number "
+            "or minus infinity. Compute it in logarithms.",
+        )
+
+
+def _bounds_are_numbers(bench: Bench) -> None:
+    prior = np.full((GROUPS, 1), 1.0 / GROUPS)
+    for size in (0.0, 1.0, 1e7):
+        absolute = np.full(prior.shape, size)
+        found = bench.aggregator.bound(0.5 * absolute, absolute, prior, bench.loss)
+        require(
+            isinstance(found, np.ndarray) and found.shape == prior.shape,
+            "bound must return an array of the shape of regret.",
+        )
+        require(not np.isnan(found).any(), f"bound is NaN at C = {size:g}.")
+        require((found >= 0.0).all(), f"bound is {found.min():g} < 0 at C = {size:g}.")
+
+
+def _arrays_stay_as_they_are(bench: Bench) -> None:
+    regret, absolute = np.array([[0.5], [-2.0]]), np.array([[1.0], [3.0]])
+    prior = np.array([[0.25], [0.75]])
+    given = [array.copy() for array in (regret, absolute, prior)]
+    weights = bench.aggregator.log_weights(regret, absolute, bench.loss)
+    bounds = bench.aggregator.bound(regret, absolute, prior, bench.loss)
+    for now, then in zip((regret, absolute, prior), given, strict=True):
+        require(same(now, then), "log_weights or bound changed an array that it was given.")
+    for found in (weights, bounds):
+        shared = any(np.shares_memory(found, array) for array in (regret, absolute, prior))
+        require(not shared, "what it returns shares memory with what it was given. Copy it.")
+
+
+def _nothing_is_remembered(bench: Bench) -> None:
+    question = np.array([[0.5], [-2.0]]), np.array([[1.0], [3.0]])
+    before = bench.aggregator.log_weights(*question, bench.loss)
+    state = pickle.dumps(bench.aggregator)
+    _run(bench, bench.reduction(), 0, min(bench.rounds, 50))
+    after = bench.aggregator.log_weights(*question, bench.loss)
+    require(
+        same(before, after) and pickle.dumps(bench.aggregator) == state,
+        "it changed while it was used. R and C are all there is to remember, and the reduction "
+        "keeps them.",
+    )
+
+
+def _weights_are_probabilities(bench: Bench) -> None:
+    reduction = bench.reduction()
+    for t, awake, row, answer in _stream(bench, 1):
+        play = reduction.predict(t, awake, row)
+        chances = play.probabilities
+        good = (chances >= 0.0).all() and math.isclose(chances.sum(), 1.0, rel_tol=1e-9)
+        require(good, f"the weights {chances.ravel()} are no probabilities in round {t}.")
+        low, high = row.values.min(), row.values.max()
+        inside = bench.play == "substitution" or low - 1e-9 <= play.prediction <= high + 1e-9
+        require(inside, f"the play {play.prediction} is outside the advice in round {t}.")
+        reduction.learn(t, awake, row, answer(play.prediction))
+
+
+def _split_and_resume_is_one_pass(bench: Bench) -> None:
+    half = bench.rounds // 2
+    whole, first = bench.reduction(), bench.reduction()
+    expected = _run(bench, whole, 2, bench.rounds)
+    _run(bench, first, 2, half)
+    for how, resumed in (("copy", copy.deepcopy(first)), ("pickle", _pickled(first))):
+        found = _run(bench, resumed, 2, bench.rounds, skip=half)
+        require(
+            same(np.array(found), np.array(expected[half:])),
+            f"going on from a {how} made in mid-stream gives other predictions.",
+        )
+
+
+def _pickled(reduction: Reduction) -> Reduction:
+    try:
+        restored: Reduction = pickle.loads(pickle.dumps(reduction))
+    except Exception as error:
+        raise CheckFailed(f"it cannot be pickled: {error!r}.") from error
+    return restored
+
+
+def _replay_is_the_loop(bench: Bench) -> None:
+    if not bench.loss.convex:
+        return  # ridge advises numbers
+    generator = np.random.default_rng(3)
+    features = generator.normal(size=(bench.rounds, 2))
+    labels = generator.random(bench.rounds).round()
+    members = generator.random((bench.rounds, GROUPS)).round(1)
+    members[:, 0] = 1.0
+    options = {"aggregator": bench.aggregator, "loss": bench.loss, "play": bench.play}
+    result = replay(features, labels, members, learner=Ridge(), **options)
+    reduction = Reduction([Ridge()], **options)
+    reduction.reserve(GROUPS, 2, [1.0] * GROUPS)
+    for t in range(bench.rounds):
+        groups = np.flatnonzero(members[t])
+        row = Row(np.arange(2), features[t], ["x0", "x1"])
+        play, _ = reduction.learn(t, Awake(groups, members[t, groups]), row, labels[t])
+        found = bench.loss.decode(play.prediction)
+        require(
+            same(found, float(result.prediction[t])),
+            f"row {t} of a replay predicts {result.prediction[t]!r}, the loop {found!r}.",
+        )
+
+
+def _bounds_hold(bench: Bench) -> None:
+    for seed in range(len(ADVERSARIES)):
+        reduction = bench.reduction()
+        for t, awake, row, answer in _stream(bench, seed):
+            prediction = reduction.predict(t, awake, row).prediction
+            reduction.learn(t, awake, row, answer(prediction))
+            state = reduction.state
+            regret, absolute = state.regret[:GROUPS], state.absolute[:GROUPS]
+            mass = state.mass[:GROUPS]
+            bound = bench.aggregator.bound(regret, absolute, mass / mass.sum(), bench.loss)
+            excess = float((regret - bound).max())
+            require(
+                excess <= ROUNDING * (1.0 + t),
+                f"after {t + 1} rounds the regret to an expert exceeds its bound by {excess:.3g} "
+                f"({bench}; the adversary is {ADVERSARIES[seed].__name__[1:]}).",
+            )
+
+
+AGGREGATOR_CHECKS: tuple[Callable[[Bench], None], ...] = (
+    _weights_are_numbers,
+    _bounds_are_numbers,
+    _arrays_stay_as_they_are,
+    _nothing_is_remembered,
+    _weights_are_probabilities,
+    _split_and_resume_is_one_pass,
+    _replay_is_the_loop,
+    _bounds_hold,
+)
+
+
+# The adversaries: each sees the round, the experts' advice and the play before it sets the label.
+
+
+def _random(t: int, advice: Vector, prediction: float, generator: Any) -> float:
+    del t, advice, prediction
+    return float(generator.integers(2))
+
+
+def _contrary(t: int, advice: Vector, prediction: float, generator: Any) -> float:
+    del t, advice, generator
+    return 1.0 if prediction < 0.5 else 0.0
+
+
+def _partial_to_the_last(t: int, advice: Vector, prediction: float, generator: Any) -> float:
+    del t, prediction, generator
+    return float(advice[-1] >= 0.5)
+
+
+def _fickle(t: int, advice: Vector, prediction: float, generator: Any) -> float:
+    del prediction, generator
+    return float(advice[t // 25 % advice.size] >= 0.5)
+
+
+ADVERSARIES = (_random, _contrary, _partial_to_the_last, _fickle)
+
+
+def _stream(bench: Bench, seed: int) -> Iterator[tuple[int, Awake, Row, Callable[[float], float]]]:
+    """Rounds with random advice and random groups awake, some of them in part."""
+    generator = np.random.default_rng(seed)
+    adversary = ADVERSARIES[seed % len(ADVERSARIES)]
+    low, high = bench.loss.advice_range
+    for t in range(bench.rounds):
+        advice = np.clip(generator.beta(0.3, 0.3, len(ADVICE)), low, high)
+        if not bench.loss.convex:
+            advice = advice.round()
+        weights = np.where(generator.random(GROUPS) < 0.5, 1.0, generator.random(GROUPS))
+        weights *= generator.random(GROUPS) < 0.6
+        weights[0] = 1.0
+        groups = np.flatnonzero(weights)
+        awake = Awake(groups.astype(np.int64), weights[groups])
+        chance = np.random.default_rng([seed, t])
+
+        def answer(
+            prediction: float, t: int = t, advice: Vector = advice, chance: Any = chance
+        ) -> float:
+            return adversary(t, advice, prediction, chance)
+
+        yield t, awake, Row(np.arange(len(ADVICE)), advice, ADVICE), answer
+
+
+def _run(
+    bench: Bench, reduction: Reduction, seed: int, rounds: int, skip: int = 0
+) -> list[float]:
+    found = []
+    for t, awake, row, answer in itertools.islice(_stream(bench, seed), skip, rounds):
+        prediction = reduction.predict(t, awake, row).prediction
+        found.append(prediction)
+        reduction.learn(t, awake, row, answer(prediction))
+    return found

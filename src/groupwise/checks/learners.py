@@ -1,0 +1,401 @@
+"""Checks for learners."""
+
+import copy
+import itertools
+import math
+import os
+import pickle
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from groupwise.checks.failure import CheckFailed, during, require, same, size_of
+from groupwise.checks.streams import FEATURES, STREAMS, Source, declarations
+from groupwise.errors import ConfigurationError, GroupwiseError, SnapshotError
+from groupwise.learners.actions import ActionLearner
+from groupwise.losses import Loss, Square
+from groupwise.model import Groupwise, load
+from groupwise.protocols import Awake, Learner, Row
+from groupwise.reduction import Reduction
+from groupwise.replay_arrays import replay
+
+ROUNDING = 1e-9
+"""Of the sum of squared labels, which certificates may be off by."""
+SLACK = 4096
+"""Bytes that any component may grow by."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A learner, and all that is needed to run it in a model."""
+
+    learner: Any
+    loss: Loss
+    groups: Sequence[Any]
+    features: Sequence[str] | None
+    streams: Mapping[str, Source]
+    rounds: int
+
+    def model(self, seed: int = 0) -> Groupwise:
+        """A fresh model with the learner on every group."""
+        return Groupwise(
+            self.groups,
+            learner=copy.deepcopy(self.learner),
+            loss=self.loss,
+            features=self.features,
+            indicators=False,
+            seed=seed,
+        )
+
+    @property
+    def is_object(self) -> bool:
+        """Does it advise and update itself, so that it can be called directly?"""
+        return isinstance(self.learner, Learner)
+
+    @property
+    def randomised(self) -> bool:
+        """Does it draw?"""
+        return bool(getattr(self.learner, "randomised", False))
+
+    def fresh(self) -> Any:
+        """A copy of the learner, as each group gets one."""
+        return copy.deepcopy(self.learner)
+
+
+def check_learner(
+    learner: Any,
+    *,
+    loss: Loss | None = None,
+    groups: Sequence[Any] | None = None,
+    features: Sequence[str] | None = None,
+    streams: Mapping[str, Source] | None = None,
+    rounds: int = 120,
+) -> None:
+    """Check that a learner keeps the contract of ``groupwise.protocols``.
+
+    Parameters
+    ----------
+    learner : a learner of groupwise, or an object with ``advise`` and ``update``.
+    loss : what it learns to keep small; square loss on [0, 1] by default.
+    groups, features, streams : where the default streams, numbers with labels in [0, 1], do not
+        suit: declarations, names of fields, and {name: function} where function(seed) yields
+        (row, answer) without end and answer(prediction) is the label.
+    rounds : the length of a stream; longer finds more and takes longer.
+
+    >>> from groupwise.learners import Ridge
+    >>> check_learner(Ridge(), rounds=40)
+    """
+    fractional = bool(getattr(learner, "takes_weights", True))
+    with during("construction", learner):
+        bench = Bench(
+            learner,
+            Square() if loss is None else loss,
+            declarations(fractional) if groups is None else groups,
+            FEATURES if streams is None else features,
+            STREAMS if streams is None else streams,
+            rounds,
+        )
+        bench.model()
+    for check in LEARNER_CHECKS:
+        with during(check.__name__.removeprefix("_").replace("_", " "), learner):
+            check(bench)
+
+
+def _advice_is_finite(bench: Bench) -> None:
+    model = bench.model()
+    for name, source in bench.streams.items():
+        for row, answer in itertools.islice(source(0), bench.rounds):
+            ticket = model.predict(row)
+            advice = np.asarray(ticket.advice, dtype=np.float64)
+            require(np.isfinite(advice).all(), f"advice {advice} on the {name} stream.")
+            model.learn(ticket, answer(ticket.prediction))
+
+
+def _advise_changes_nothing(bench: Bench) -> None:
+    for source in bench.streams.values():
+        rows = list(itertools.islice(source(1), bench.rounds))
+        quiet, asked = bench.model(), bench.model()
+        for t, (row, answer) in enumerate(rows):
+            for other, _ in rows[t : t + 3]:
+                asked.predict_one(other)
+            one, two = quiet.predict(row), asked.predict(row)
+            require(
+                same(one.advice, two.advice),
+                f"its advice in round {t} depends on how often it was asked: {one.advice} where "
+                f"asked once, {two.advice} where asked again and for other rows. advise must "
+                "not change the learner, nor draw randomness of its own.",
+            )
+            label = answer(one.prediction)
+            quiet.learn(one, label)
+            asked.learn(two, label)
+
+
+def _rows_stay_as_they_are(bench: Bench) -> None:
+    if not bench.is_object:
+        return
+    learner = bench.fresh()
+    for t, (row, label) in enumerate(_numbers(bench.rounds)):
+        given = copy.deepcopy(row)
+        for step in ("advise", "update"):
+            if step == "advise":
+                _advise(learner, row, t)
+            else:
+                learner.update(row, label, 1.0)
+            kept = same(row.values, given.values) and same(row.indices, given.indices)
+            require(
+                kept and list(row.names) == list(given.names),
+                f"{step} changed the row that it was given.",
+            )
+
+
+def _rows_are_not_held_on_to(bench: Bench) -> None:
+    if not bench.is_object:
+        return
+    kept, spoiled = bench.fresh(), bench.fresh()
+    for t, (row, label) in enumerate(_numbers(bench.rounds)):
+        one, two = _advise(kept, row, t), _advise(spoiled, copy.deepcopy(row), t)
+        require(
+            same(one, two),
+            "its advice changed when a row that it had learned from was overwritten. Copy what "
+            "you keep: row.values.copy().",
+        )
+        kept.update(copy.deepcopy(row), label, 1.0)
+        lent = copy.deepcopy(row)
+        spoiled.update(lent, label, 1.0)
+        lent.values[:] = 1e9
+        lent.indices[:] = 0
+
+
+def _copies_are_independent(bench: Bench) -> None:
+    for source in bench.streams.values():
+        rounds = list(itertools.islice(source(2), bench.rounds))
+        model = bench.model()
+        half = len(rounds) // 2
+        _run(model, rounds[:half])
+        row = rounds[0][0]
+        before = model._ticket(row).advice
+        _run(copy.deepcopy(model), rounds[half:])
+        after = model._ticket(row).advice
+        require(
+            same(before, after),
+            "what a deep copy learned changed the original: state is kept outside the object, "
+            "in its class or in its module.",
+        )
+
+
+def _memory_is_bounded(bench: Bench) -> None:
+    name, source = next(iter(bench.streams.items()))
+    model, stream = bench.model(), source(3)
+    sizes = []
+    for _ in range(3):
+        _run(model, itertools.islice(stream, 2 * bench.rounds))
+        sizes.append(size_of([bank for bank, _ in model._reduction.banks]))
+    grown = sizes[2] - sizes[1]
+    require(
+        grown <= SLACK + sizes[0] // 4,
+        f"it grew by {grown} bytes over {2 * bench.rounds} rounds of the {name} stream, from "
+        f"{sizes[1]}. Keep sums of the rows, not the rows.",
+    )
+
+
+def _split_and_resume_is_one_pass(bench: Bench) -> None:
+    for source in bench.streams.values():
+        rounds = list(itertools.islice(source(4), bench.rounds))
+        half = len(rounds) // 2
+        model = bench.model()
+        _run(model, rounds[:half])
+        resumed = {"a deep copy": copy.deepcopy(model)}
+        try:
+            resumed["a pickle"] = pickle.loads(pickle.dumps(model))
+        except Exception as error:
+            raise CheckFailed(f"it cannot be pickled: {error!r}.") from error
+        snapshot = _through_a_file(model)
+        if snapshot is not None:
+            resumed["a snapshot"] = snapshot
+        expected = _run(model, rounds[half:])
+        for how, other in resumed.items():
+            found = _run(other, rounds[half:])
+            require(
+                all(same(a, b) for a, b in zip(expected, found, strict=True)),
+                f"going on from {how} made in mid-stream gives other predictions.",
+            )
+            require(
+                str(other.regret()) == str(model.regret()),
+                f"going on from {how} made in mid-stream gives another regret table.",
+            )
+
+
+def _through_a_file(model: Groupwise) -> Groupwise | None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.gw")
+        try:
+            model.save(path)
+        except SnapshotError:
+            return None  # said by name; not every learner can be saved
+        return load(path)
+
+
+def _replay_is_the_loop(bench: Bench) -> None:
+    if isinstance(bench.learner, ActionLearner):
+        return  # these cannot enter a replay, and say so
+    generator = np.random.default_rng(5)
+    features = generator.normal(size=(bench.rounds, 3))
+    labels = generator.random(bench.rounds).round()
+    members = (generator.random((bench.rounds, 3)) < 0.5).astype(float)
+    result = replay(features, labels, members, learner=bench.fresh(), loss=bench.loss)
+    reduction = Reduction(
+        [bench.fresh()], result._reduction.aggregator, bench.loss, None, True, 0
+    )
+    reduction.reserve(3, 3, [1.0] * 3)
+    names = ["x0", "x1", "x2"]
+    for t in range(bench.rounds):
+        groups = np.flatnonzero(members[t])
+        if groups.size:
+            row = Row(np.arange(3), features[t], names)
+            play, _ = reduction.learn(t, Awake(groups, np.ones(groups.size)), row, labels[t])
+            found = bench.loss.decode(play.prediction)
+            require(
+                same(found, float(result.prediction[t])),
+                f"row {t} of a replay predicts {result.prediction[t]!r}, the loop {found!r}.",
+            )
+
+
+def _certificates_hold(bench: Bench) -> None:
+    for name, source in bench.streams.items():
+        for delayed in (False, True):
+            excess = [_excess(bench, source, seed, delayed) for seed in range(_seeds(bench))]
+            for group in excess[0]:
+                mean = float(np.mean([one[group] for one in excess]))
+                late = ", labels late" if delayed else ""
+                require(
+                    mean <= 0.0,
+                    f"regret on {group!r} exceeds its certificate by {mean:.3g} on the {name} "
+                    f"stream{late}: the learner does not do at settlement what it said it would.",
+                )
+
+
+def _seeds(bench: Bench) -> int:
+    """What holds in expectation is looked at on the average."""
+    return 20 if bench.randomised else 2
+
+
+def _excess(bench: Bench, source: Source, seed: int, delayed: bool) -> dict[str, float]:
+    """By how much regret exceeds the certificate in the worst moment, group by group."""
+    model = bench.model(seed)
+    generator = np.random.default_rng(seed)
+    tickets: list[Any] = []
+    worst: dict[str, float] = {}
+    for t, (row, answer) in enumerate(itertools.islice(source(seed), bench.rounds), 1):
+        ticket = model.predict(row)
+        tickets.append((ticket, answer(ticket.prediction)))
+        while len(tickets) > (20 if delayed else 0) or (tickets and t == bench.rounds):
+            model.learn(*tickets.pop(int(generator.integers(len(tickets)))))
+        at_end = t == bench.rounds
+        if at_end or (t % 10 == 0 and not bench.randomised):
+            for line in model.regret():
+                require(math.isfinite(line["regret"]), f"regret is {line['regret']}.")
+                gap = line["regret"] - line["certificate"]
+                gap -= ROUNDING * bench.loss.unit * (1.0 + line["rounds"])
+                worst[line["group"]] = max(gap, worst.get(line["group"], -math.inf))
+    return worst
+
+
+def _new_features_are_met(bench: Bench) -> None:
+    if not bench.is_object:
+        return
+    learner = bench.fresh()
+    names: list[str] = []
+    for t in range(8):
+        names = [*names, f"feature {t}"]
+        row = Row(np.arange(t + 1), np.full(t + 1, 0.1), names)
+        try:
+            advice = _advise(learner, row, t)
+            learner.update(row, 0.5, 1.0)
+        except GroupwiseError:
+            return  # refused, by name
+        require(math.isfinite(advice), f"its advice on a row with a new feature is {advice}.")
+
+
+def _raising_changes_nothing(bench: Bench) -> None:
+    if not bench.is_object or not getattr(bench.learner, "atomic", False):
+        return  # then updates are made on a copy
+    learner = bench.fresh()
+    rows = _numbers(20)
+    for row, label in rows:
+        learner.update(row, label, 1.0)
+    row = rows[0][0]
+    before = _advise(learner, row, 0)
+    for wrong in (row._replace(values=row.values[:0]), row._replace(values=np.array(["?"] * 3))):
+        victim = copy.deepcopy(learner)
+        try:
+            victim.update(wrong, 0.5, 1.0)
+        except Exception:
+            require(
+                same(before, _advise(victim, row, 0)),
+                "it says atomic = True, and an update that raised has changed it.",
+            )
+
+
+def _fractional_groups_are_served_or_refused(bench: Bench) -> None:
+    if not bench.is_object:
+        return
+    takes = bool(getattr(bench.learner, "takes_weights", True))
+    learner = bench.fresh()
+    for t, (row, label) in enumerate(_numbers(20)):
+        if takes:
+            learner.update(row, label, 0.25)
+            advice = _advise(learner, row, t, weight=0.25)
+            require(math.isfinite(advice), f"its advice with weight 0.25 is {advice}.")
+    if not takes:
+        model = Groupwise(declarations(True), learner=learner, features=FEATURES)
+        row = {"kind": "plain", "u": 0.5, "v": 0.1, "one": 1.0, "share": 0.5}
+        try:
+            model.predict(row)
+        except ConfigurationError:
+            return
+        raise CheckFailed("it takes no weights, and a fractional group was not refused.")
+
+
+LEARNER_CHECKS: tuple[Callable[[Bench], None], ...] = (
+    _advice_is_finite,
+    _advise_changes_nothing,
+    _rows_stay_as_they_are,
+    _rows_are_not_held_on_to,
+    _copies_are_independent,
+    _memory_is_bounded,
+    _split_and_resume_is_one_pass,
+    _replay_is_the_loop,
+    _certificates_hold,
+    _new_features_are_met,
+    _raising_changes_nothing,
+    _fractional_groups_are_served_or_refused,
+)
+
+
+def _numbers(rounds: int) -> list[tuple[Row, float]]:
+    """Rows as a learner gets them."""
+    generator = np.random.default_rng(6)
+    names = ["x0", "x1", "x2"]
+    return [
+        (Row(np.arange(3), generator.normal(size=3), names), float(generator.random()))
+        for _ in range(rounds)
+    ]
+
+
+def _advise(learner: Any, row: Row, number: int, weight: float = 1.0) -> float:
+    if getattr(learner, "randomised", False):
+        learner.draw((0, number, 0, 0))
+    return float(learner.advise(row, weight))
+
+
+def _run(model: Groupwise, rounds: Any) -> list[Any]:
+    """Predict and learn every round; the predictions."""
+    found = []
+    for row, answer in rounds:
+        ticket = model.predict(row)
+        found.append(ticket.prediction)
+        model.learn(ticket, answer(ticket.prediction))
+    return found

@@ -1,0 +1,88 @@
+"""``groupwise compare``: audit another model's logged predictions."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from groupwise.cli.options import (
+    AggregatorName,
+    Config,
+    Data,
+    Drop,
+    FeaturesText,
+    GroupsText,
+    Jobs,
+    LabelRange,
+    LearnerName,
+    Order,
+    Target,
+    warn,
+)
+
+
+def command(
+    data: Data,
+    prediction: Annotated[
+        list[str],
+        typer.Option(
+            metavar="COLUMN",
+            help="The column of the other model's predictions; again for a further model.",
+            show_default=False,
+        ),
+    ],
+    target: Target = None,
+    groups: GroupsText = None,
+    features: FeaturesText = None,
+    drop: Drop = None,
+    label_range: LabelRange = None,
+    order: Order = None,
+    config: Config = None,
+    learner: LearnerName = None,
+    aggregator: AggregatorName = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Where compare.json and report.html go.", show_default=False
+        ),
+    ] = None,
+    jobs: Jobs = None,
+) -> None:
+    """Audit logged predictions: their regret on every group against the best linear model.
+
+    Beside it stands what groupwise and a single model would have had on the same rows. Prediction
+    columns are never features or groups.
+    """
+    from rich.console import Console
+
+    from groupwise.report.terminal import show
+    from groupwise.tabular.compare import REPORT, compare
+    from groupwise.tabular.plan import make_plan
+    from groupwise.tabular.run import first_pass
+    from groupwise.tabular.settings import request_from
+    from groupwise.tabular.source import opened
+    from groupwise.tabular.summary import comparison_summary
+
+    request = request_from(
+        config,
+        target=target,
+        groups=groups,
+        features=features,
+        drop=drop,
+        range=label_range,
+        order=order,
+        learner=learner,
+        aggregator=aggregator,
+    )
+    with opened(data) as source:
+        scan = first_pass(source, request.target, request.order)
+        plan = make_plan(scan, request, reserved=prediction)
+        for warning in plan.warnings:
+            warn(warning)
+        compared = compare(scan, plan, prediction, out, jobs)
+    table, sentences = comparison_summary(compared)
+    show(Console(highlight=False), table)
+    for sentence in sentences:
+        typer.echo(sentence)
+    if out is not None:
+        typer.echo(f"The report is {(out / REPORT).resolve()}")

@@ -1,0 +1,95 @@
+"""Options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="CSV, Parquet or JSON Lines; CSV and JSON Lines also as .gz; - for standard input.",
+        show_default=False,
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False),
+]
+GroupsText = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="TEXT",
+        help="Groups, such as 'sex, age:35|50, region & smoker, bmi>=30': a group per value, cuts, "
+        "intersections, comparisons. Without it, text and few-valued columns.",
+        show_default=False,
+    ),
+]
+FeaturesText = Annotated[
+    str | None,
+    typer.Option(
+        "--features",
+        metavar="TEXT",
+        help="Features, such as 'age, bmi:15|55, region'; numbers are scaled from the range given, "
+        "or from the column's. Without it, every usable column.",
+        show_default=False,
+    ),
+]
+Drop = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMNS", help="Columns to leave out.", show_default=False),
+]
+LabelRange = Annotated[
+    str | None,
+    typer.Option(
+        "--range",
+        metavar="LOW,HIGH",
+        help="The range of the label. Without it, looked up in the whole file.",
+        show_default=False,
+    ),
+]
+Order = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Sort the rows by a column. Without it, file order.",
+        show_default=False,
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.toml",
+        help="Settings, as groupwise init proposes them; options on the command line come first.",
+        show_default=False,
+    ),
+]
+LearnerName = Annotated[
+    str | None,
+    typer.Option(
+        "--learner", metavar="NAME", help="ridge (the default) or forward.", show_default=False
+    ),
+]
+AggregatorName = Annotated[
+    str | None,
+    typer.Option(
+        "--aggregator",
+        metavar="NAME",
+        help="adanormalhedge (the default) or specialists.",
+        show_default=False,
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(min=1, help="Threads; one per core by default.", show_default=False),
+]
+Snapshot = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A snapshot, such as model.gw.", show_default=False)
+]
+
+
+def warn(message: str) -> None:
+    """Say something on standard error."""
+    typer.echo(f"groupwise: {message}", err=True)

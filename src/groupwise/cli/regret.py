@@ -1,0 +1,36 @@
+"""``groupwise regret``: the regret of every group, from a snapshot."""
+
+from typing import Annotated
+
+import typer
+
+from groupwise.cli.options import Snapshot
+
+
+def command(
+    model: Snapshot,
+    every: Annotated[bool, typer.Option("--all", help="Show all groups, however many.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: all figures.")] = False,
+) -> None:
+    """Show regret and certificate of every group that a snapshot has seen."""
+    from rich.console import Console
+
+    from groupwise.report.records import json_text
+    from groupwise.report.terminal import show
+    from groupwise.tabular import model_file
+    from groupwise.tabular.summary import FIRST, model_summary
+
+    loaded, reading = model_file.load(model)
+    table = loaded.regret()
+    if as_json:
+        record = {"schema": 1, "rows": table.rows, "comparator": table.comparator}
+        typer.echo(json_text({**record, "rounds": table.settled}), nl=False)
+        return
+    if not table.rows:
+        typer.echo("The model has seen no row yet.")
+        return
+    show(
+        Console(highlight=False),
+        model_summary(table, loaded.loss.unit, reading.target, None if every else FIRST),
+    )
+    typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")

@@ -1,0 +1,79 @@
+"""``groupwise run``: a file of rows through a model, to a report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from groupwise.cli.options import (
+    AggregatorName,
+    Config,
+    Data,
+    Drop,
+    FeaturesText,
+    GroupsText,
+    Jobs,
+    LabelRange,
+    LearnerName,
+    Order,
+    Target,
+    warn,
+)
+
+
+def command(
+    data: Data,
+    target: Target = None,
+    groups: GroupsText = None,
+    features: FeaturesText = None,
+    drop: Drop = None,
+    label_range: LabelRange = None,
+    order: Order = None,
+    config: Config = None,
+    learner: LearnerName = None,
+    aggregator: AggregatorName = None,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the results go.")
+    ] = Path("groupwise-run"),
+    jobs: Jobs = None,
+) -> None:
+    """Predict every row of a file, learning as it goes, and report the regret on every group.
+
+    Writes predictions.csv, regret.json, model.gw (to go on from) and report.html to --out.
+    Groups and features that are not given are proposed from the columns, and printed as TOML to
+    keep and edit.
+    """
+    from rich.console import Console
+
+    from groupwise.report.terminal import show
+    from groupwise.tabular.plan import make_plan
+    from groupwise.tabular.run import REPORT, first_pass, run
+    from groupwise.tabular.settings import as_toml, request_from
+    from groupwise.tabular.source import opened
+    from groupwise.tabular.summary import summary
+
+    request = request_from(
+        config,
+        target=target,
+        groups=groups,
+        features=features,
+        drop=drop,
+        range=label_range,
+        order=order,
+        learner=learner,
+        aggregator=aggregator,
+    )
+    with opened(data) as source:
+        scan = first_pass(source, request.target, request.order)
+        plan = make_plan(scan, request)
+        for warning in plan.warnings:
+            warn(warning)
+        if plan.proposed:
+            typer.echo("# Proposed from the columns; keep it in a file and give it with --config.")
+            typer.echo(as_toml(plan))
+        finished = run(scan, plan, out, jobs)
+    table, sentence = summary(finished)
+    show(Console(highlight=False), table)
+    typer.echo(sentence)
+    typer.echo(f"{scan.rows:,} rows in {finished.seconds:.1f} s, {finished.speed:,.0f} rows/s.")
+    typer.echo(f"The report is {(out / REPORT).resolve()}")

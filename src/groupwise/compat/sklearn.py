@@ -1,0 +1,203 @@
+"""A Groupwise model as a regressor of scikit-learn."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from groupwise.compat.settings import INTERCEPT, build, widened
+from groupwise.errors import ConfigurationError
+from groupwise.groups import Group
+from groupwise.model import Groupwise
+from groupwise.protocols import Aggregator, Learner
+from groupwise.regret.table import RegretTable
+from groupwise.states import Vector
+
+TARGET = "(label)"
+"""The column in which labels go into a replay."""
+BACKENDS = ("pyarrow", "polars", "pandas")
+"""Libraries that can hold an array as a frame; the first that is installed does."""
+
+
+class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Square-loss regression with a regret guarantee for every group at once, for scikit-learn.
+
+    ``fit`` starts afresh and runs through the rows in their order, predicting each before learning
+    from it; ``partial_fit`` goes on from there. ``predict`` learns nothing. ``regret()`` is about
+    the predictions made on the way, before each label was known, not about those of ``predict``.
+
+    X is an array, or a frame of pandas, polars or pyarrow, which may have columns of text.
+
+    Parameters
+    ----------
+    groups : names or numbers of columns, and declarations (``gw.by``, ``gw.cut``, …); without any,
+        the always-on group is the only one. The columns of an array are called x0, x1, ….
+    range : (low, high) of the labels. None where it is unknown: advice is then not clipped,
+        certificates are void, and ``label_range_`` reports what was seen.
+    learner : the per-group learner, or a list of them; ``learners.Ridge()`` by default.
+    aggregator : ``aggregators.AdaNormalHedge()`` by default.
+    features : names or numbers of the columns to use, or {column: (low, high)}; None for all.
+    indicators : whether each group is a 0/1 feature as well.
+    intercept : whether to add a column that is 1 in every row.
+    seed : names all the randomness there is.
+
+    Attributes
+    ----------
+    model_ : the :class:`groupwise.Groupwise` inside, for tickets, snapshots and all else.
+    label_range_ : the smallest and the largest label seen.
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+
+    >>> import numpy as np
+    >>> from groupwise.compat.sklearn import GroupwiseRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([rng.integers(0, 2, 200), rng.random((200, 2))])
+    >>> y = np.where(X[:, 0] == 1, X[:, 1], 1 - X[:, 2])
+    >>> regressor = GroupwiseRegressor(groups=[0], range=(0, 1)).fit(X, y)
+    >>> round(regressor.score(X, y), 2)
+    0.99
+    >>> [row["group"] for row in regressor.regret()]
+    ['x0=0', 'x0=1', 'always_on']
+
+    Guarantee
+    ---------
+    With a range: after every label and for every group, regret ≤ certificate, as ``regret()``
+    shows both. Without: none.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[str | int | Group] | None = None,
+        range: tuple[float, float] | None = None,
+        learner: Learner | Sequence[Learner] | None = None,
+        aggregator: Aggregator | None = None,
+        features: Sequence[str | int] | Mapping[str | int, tuple[float, float]] | None = None,
+        indicators: bool = True,
+        intercept: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.groups = groups
+        self.range = range
+        self.learner = learner
+        self.aggregator = aggregator
+        self.features = features
+        self.indicators = indicators
+        self.intercept = intercept
+        self.seed = seed
+
+    def fit(self, X: Any, y: ArrayLike) -> "GroupwiseRegressor":
+        """Run through the rows from a fresh start."""
+        return self._learn(X, y, fresh=True)
+
+    def partial_fit(self, X: Any, y: ArrayLike) -> "GroupwiseRegressor":
+        """Run through more rows."""
+        return self._learn(X, y, fresh=not hasattr(self, "model_"))
+
+    def predict(self, X: Any) -> Vector:
+        """What the model would predict for each row now."""
+        check_is_fitted(self)
+        table = self._table(X, reset=False)
+        return np.array([self.model_.predict_one(row) for row in self._rows(table)], dtype=float)
+
+    def regret(self) -> RegretTable:
+        """Regret and certificate of every group over the rows learned from."""
+        check_is_fitted(self)
+        return self.model_.regret()
+
+    def _learn(self, X: Any, y: ArrayLike, fresh: bool) -> "GroupwiseRegressor":
+        table = self._table(X, reset=fresh)
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        labels = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
+        labels = column_or_1d(labels, warn=True).astype(np.float64)
+        check_consistent_length(X, labels)
+        model = self._build() if fresh else self.model_
+        backend = next((name for name in BACKENDS if find_spec(name)), None)
+        if isinstance(table, nw.DataFrame):
+            target = nw.new_series(TARGET, labels, backend=table.implementation)
+            model.replay(table.with_columns(target).to_native(), TARGET)
+        elif backend is not None:
+            columns = dict(zip(self._columns(), table.T, strict=True))
+            frame = nw.from_dict({**columns, TARGET: labels}, backend=backend)
+            model.replay(frame.to_native(), TARGET)
+        else:
+            model = copy.deepcopy(model)  # so that an error leaves the fitted one as it was
+            for row, label in zip(self._rows(table), labels.tolist(), strict=True):
+                model.learn_one(row, label)
+        seen = None if fresh else self.label_range_
+        self.model_: Groupwise = model
+        self.label_range_: tuple[float, float] = widened(seen, labels)
+        return self
+
+    def _build(self) -> Groupwise:
+        groups, features = self.groups, self.features
+        if isinstance(groups, (list, tuple)):
+            groups = [self._name(item) for item in groups]
+        if isinstance(features, Mapping):
+            features = {self._name(column): bounds for column, bounds in features.items()}
+        elif isinstance(features, (list, tuple)):
+            features = [self._name(item) for item in features]
+        return build(
+            groups=groups,
+            range=self.range,
+            learner=self.learner,
+            aggregator=self.aggregator,
+            features=features,
+            indicators=self.indicators,
+            intercept=self.intercept,
+            seed=self.seed,
+        )
+
+    def _name(self, column: Any) -> Any:
+        """The name of a column given by number."""
+        if isinstance(column, bool) or not isinstance(column, (int, np.integer)):
+            return column
+        if not 0 <= column < self.n_features_in_:
+            raise ConfigurationError(
+                f"There is no column {column}: X has {self.n_features_in_}, counted from 0."
+            )
+        return self._names()[column]
+
+    def _names(self) -> list[str]:
+        if hasattr(self, "feature_names_in_"):
+            return [str(name) for name in self.feature_names_in_]
+        return [f"x{i}" for i in np.arange(self.n_features_in_)]
+
+    def _table(self, X: Any, reset: bool) -> "nw.DataFrame[Any] | Vector":
+        """X as a frame that narwhals reads, or as an array."""
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame) and all(isinstance(c, str) for c in frame.columns):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if not len(frame):
+                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            if self.intercept:
+                frame = frame.with_columns(nw.lit(1.0).alias(INTERCEPT))
+            return frame
+        array: Vector = validate_data(self, X, reset=reset, dtype=np.float64)
+        if self.intercept:
+            array = np.column_stack([array, np.ones(len(array))])
+        return array
+
+    def _rows(self, table: "nw.DataFrame[Any] | Vector") -> Iterator[dict[str, Any]]:
+        if isinstance(table, nw.DataFrame):
+            yield from table.iter_rows(named=True)
+        else:
+            names = self._columns()
+            for row in table.tolist():
+                yield dict(zip(names, row, strict=True))
+
+    def _columns(self) -> list[str]:
+        return [*self._names(), INTERCEPT] if self.intercept else self._names()

@@ -1,0 +1,313 @@
+"""Partial feedback around any model: pay for every label seen, or see labels only when accepting.
+
+Blum and Lykouris, "Advancing subgroup fairness via sleeping experts", ITCS 2020. The stream is cut
+into blocks of ⌈T^{1/3}⌉ rounds. Within a block the model is frozen; one round of it, drawn in
+advance, is *explored*: its label is seen, and learned from at the block's end.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groupwise import snapshot
+from groupwise.blocks import Blocks
+from groupwise.errors import ConfigurationError, LabelError, TicketError
+from groupwise.losses import ZeroOne
+from groupwise.model import Groupwise
+from groupwise.regret.certificate import ESTIMATED, VACUOUS, VOID
+from groupwise.regret.table import RegretTable
+from groupwise.rounds import CompiledRounds, Rounds
+from groupwise.ticket import Settled, Ticket
+
+ACCEPT = 1
+
+
+class _PartialFeedback:
+    """What both settings share."""
+
+    def __init__(
+        self, model: Groupwise, horizon: int | None = None, keep_state: bool = False
+    ) -> None:
+        if not isinstance(model, Groupwise):
+            raise ConfigurationError(f"{model!r} is not a model: wrap a gw.Groupwise(...).")
+        if model._next:
+            raise ConfigurationError(
+                "The model has issued tickets already. Wrap a fresh one: from its first round on "
+                "it must learn from explored rounds alone."
+            )
+        whole = isinstance(horizon, int) and not isinstance(horizon, bool) and horizon > 0
+        if horizon is not None and not whole:
+            raise ConfigurationError(
+                f"horizon must be a positive whole number or None, not {horizon!r}."
+            )
+        self.model = model
+        self.horizon = horizon
+        self.keep_state = keep_state
+        if isinstance(model._rounds, CompiledRounds):  # its ledger cannot weigh labels
+            model._rounds = Rounds(model._reduction, model._ledger, model.groups.always_on)
+        self._blocks = Blocks(horizon, model.seed)
+        self._waiting: dict[int, tuple[Ticket, Any]] = {}
+        self._logged = Settled()
+        self._payments: dict[str, float] = {}
+        self._earlier: dict[str, list[float]] = {}
+        self.free_labels = 0
+        """How many labels came for rounds that were not explored; they are not learned from."""
+        self.free_loss = 0.0
+        """What was lost on those rounds."""
+
+    def predict(self, row: Mapping[str, Any]) -> Ticket:
+        """The prediction for a row, as a ticket; ``ticket.wants_label`` says if it is explored."""
+        ticket = self._marked(self.model.predict(row))
+        if not ticket.wants_label:
+            self.model._settle(ticket.number)  # the model itself never hears of it again
+        if self.model._next >= self._blocks.end:
+            self._close_block()
+        return ticket
+
+    def predict_one(self, row: Mapping[str, Any]) -> Any:
+        """The prediction that the next ticket would hold; no ticket is issued."""
+        return self._marked(self.model._ticket(row)).prediction
+
+    def learn(self, ticket: Ticket, y: Any) -> None:
+        """Settle a ticket: an explored one is learned from at its block's end, others are logged."""
+        self.model._check_issued(ticket)
+        if not ticket.wants_label:
+            self._log(ticket, y)
+            return
+        self._check_open(ticket)
+        label = self.model.loss.encode(y)
+        if ticket.number < self._blocks.start:
+            self._feed(ticket, y, label)
+        else:
+            self._waiting[ticket.number] = ticket, y
+
+    def learn_one(self, row: Mapping[str, Any], y: Any) -> None:
+        """Predict, and learn if the label is seen; ``y`` is not looked at where it is not."""
+        ticket = self.predict(row)
+        if ticket.wants_label or self._is_seen(ticket):
+            self.learn(ticket, y)
+
+    def forget(self, ticket: Ticket) -> None:
+        """Drop a ticket whose label will never come."""
+        self.model._check_issued(ticket)
+        if ticket.wants_label:
+            self._check_open(ticket)
+            self.model.forget(ticket)
+        else:
+            self._check_not_logged(ticket)
+            self._logged.add(ticket.number)
+
+    def regret(self) -> RegretTable:
+        """An estimate from the explored rounds, each standing for its block; payments included."""
+        table = self.model.regret()
+        unit = self.model.loss.unit
+        rows = []
+        for row in table:
+            group = row["group"]
+            learner, aggregator = self._terms(row, self._blocks.length)
+            earlier = self._earlier.get(group, [0.0, 0.0])
+            learner, aggregator = learner + earlier[0], aggregator + earlier[1]
+            paid = self._payments.get(group, 0.0)
+            certificate = learner + aggregator + row["delay"] + paid
+            status = VACUOUS if certificate > unit * row["rounds"] else ESTIMATED
+            rows.append(
+                {
+                    **row,
+                    "payments": paid,
+                    "regret": row["regret"] + paid,
+                    "certificate": certificate,
+                    "learner": learner,
+                    "aggregator": aggregator,
+                    "status": VOID if row["status"] == VOID else status,
+                }
+            )
+        comparator = f"{table.comparator}; estimated from explored rounds, payments included"
+        return RegretTable(rows, comparator, table.settled)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model and what is explored to one file; :func:`groupwise.load` reads it."""
+        waiting = [[ticket.to_json(), np.asarray(y).tolist()] for ticket, y in self._waiting.values()]
+        snapshot.save(
+            self.model,
+            path,
+            {
+                "type": type(self).__name__,
+                "horizon": self.horizon,
+                "keep_state": self.keep_state,
+                "blocks": self._blocks.to_dict(),
+                "waiting": waiting,
+                "logged": self._logged.intervals,
+                "payments": self._payments,
+                "earlier": self._earlier,
+                "free": [self.free_labels, self.free_loss],
+            },
+        )
+
+    def _restore(self, fields: dict[str, Any]) -> None:
+        self._blocks.restore(fields["blocks"])
+        tickets = [(Ticket.from_json(text), y) for text, y in fields["waiting"]]
+        self._waiting = {ticket.number: (ticket, y) for ticket, y in tickets}
+        self._logged = Settled(fields["logged"])
+        self._payments = dict(fields["payments"])
+        self._earlier = {name: list(terms) for name, terms in fields["earlier"].items()}
+        self.free_labels, self.free_loss = fields["free"]
+
+    def _marked(self, ticket: Ticket) -> Ticket:
+        return replace(ticket, wants_label=ticket.number == self._blocks.explored)
+
+    def _is_seen(self, ticket: Ticket) -> bool:
+        """Is the label of a round that was not explored seen all the same?"""
+        del ticket
+        return False
+
+    def _payment(self, ticket: Ticket, label: Any) -> float:
+        """What exploring has cost, in the label's units."""
+        raise NotImplementedError
+
+    def _check_open(self, ticket: Ticket) -> None:
+        self.model._check(ticket)
+        if ticket.number in self._waiting:
+            raise TicketError(f"Ticket {ticket.number} is settled already; it is settled once.")
+
+    def _check_not_logged(self, ticket: Ticket) -> None:
+        if ticket.number in self._logged:
+            raise TicketError(f"Ticket {ticket.number} is settled already; it is settled once.")
+
+    def _log(self, ticket: Ticket, y: Any) -> None:
+        self._check_not_logged(ticket)
+        label = self.model.loss.encode(y)
+        lost = self.model._reduction.loss_of(ticket.play.prediction, label)
+        self._logged.add(ticket.number)
+        self.free_labels += 1
+        self.free_loss += self.model.loss.unit * lost
+
+    def _feed(self, ticket: Ticket, y: Any, label: Any) -> None:
+        self.model._rounds.label_weight = float(self._blocks.length_at(ticket.number))
+        self.model.learn(ticket, y)
+        if ticket.names:
+            paid = self._payment(ticket, label)
+            for group, weight in ticket.groups.items():
+                self._payments[group] = self._payments.get(group, 0.0) + weight * paid
+
+    def _close_block(self) -> None:
+        for ticket, y in list(self._waiting.values()):
+            self._feed(ticket, y, self.model.loss.encode(y))
+        self._waiting.clear()
+        length = self._blocks.length
+        if self._blocks.advance() and not self.keep_state:
+            for row in self.model.regret():
+                earlier = self._earlier.setdefault(row["group"], [0.0, 0.0])
+                learner, aggregator = self._terms(row, length)
+                earlier[0] += learner
+                earlier[1] += aggregator
+            self.model._restart()
+
+    def _terms(self, row: dict[str, Any], length: int) -> tuple[float, float]:
+        """The bounds of learner and aggregator on explored rounds, as bounds on all rounds."""
+        group = self.model._index[row["group"]]
+        proved = self.model._reduction.learner_bounds(group) is not None
+        learner = row["learner"] * length if proved else row["learner"]
+        return learner, row["aggregator"] * length
+
+
+class PayForFeedback(_PartialFeedback):
+    """A model whose every label costs 1 (the largest loss there is).
+
+    Parameters
+    ----------
+    model : a fresh ``gw.Groupwise``; from here on it belongs to this object.
+    horizon : how many rounds there will be; None to guess and double.
+    keep_state : with an unknown horizon, keep what was learned when the guess doubles. Does better
+        in practice; the guarantee is for starting afresh, the default.
+
+    >>> import groupwise as gw
+    >>> model = gw.Groupwise([gw.by("sex")], loss=gw.losses.Square(0, 1))
+    >>> paying = gw.PayForFeedback(model, horizon=1_000)
+    >>> tickets = [paying.predict({"sex": "male"}) for _ in range(10)]
+    >>> sum(ticket.wants_label for ticket in tickets)
+    1
+
+    Guarantee
+    ---------
+    In expectation, with B the model's bound on a group's regret over the explored rounds and
+    L = ⌈T^{1/3}⌉: regret on the group ≤ L B plus the payments, Σ over its explored rounds; in all
+    O(T^{1/6} √T_g) times what the model's bound has beside √T_g, up to payments of T^{2/3} T_g / T.
+    Regret itself cannot be observed here, so ``regret()`` shows an estimate: explored rounds,
+    each standing for its block.
+    """
+
+    def _payment(self, ticket: Ticket, label: Any) -> float:
+        del ticket, label
+        return self.model.loss.unit
+
+
+class AppleTasting(_PartialFeedback):
+    """A model that sees a label only where it predicts 1, "accept". Exploring means accepting.
+
+    The label of a round that was accepted anyway is seen for free; it may be given to ``learn``,
+    which logs it and does not learn from it. The label of a rejected round does not exist, and
+    giving one is an error. The payment for an explored round is what accepting lost more than the
+    model's own play would have (less than nothing where accepting was right).
+
+    Parameters
+    ----------
+    model : a fresh ``gw.Groupwise`` with ``losses.ZeroOne()``; it belongs to this object now.
+    horizon, keep_state : as in :class:`PayForFeedback`.
+
+    >>> import groupwise as gw
+    >>> learner = gw.learners.ContextualFTPL(gw.oracles.Stumps(), [[0], [1]])
+    >>> model = gw.Groupwise([gw.by("sex")], learner, loss=gw.losses.ZeroOne(), features=["owns"])
+    >>> lender = gw.AppleTasting(model, horizon=1_000)
+    >>> tickets = [lender.predict({"sex": "male", "owns": 0}) for _ in range(10)]
+    >>> [ticket.prediction for ticket in tickets if ticket.wants_label]
+    [1]
+
+    Guarantee
+    ---------
+    As for :class:`PayForFeedback`, of which this is a case: accepting costs at most 1.
+    """
+
+    def __init__(
+        self, model: Groupwise, horizon: int | None = None, keep_state: bool = False
+    ) -> None:
+        super().__init__(model, horizon, keep_state)
+        if not isinstance(model.loss, ZeroOne):
+            raise ConfigurationError(
+                f"Apple tasting is for labels 0 and 1: use losses.ZeroOne(), not {model.loss}."
+            )
+
+    def _marked(self, ticket: Ticket) -> Ticket:
+        marked = super()._marked(ticket)
+        if not marked.wants_label:
+            return marked
+        return replace(marked, play=marked.play._replace(prediction=ACCEPT))
+
+    def _is_seen(self, ticket: Ticket) -> bool:
+        return bool(ticket.prediction == ACCEPT)
+
+    def _log(self, ticket: Ticket, y: Any) -> None:
+        if not self._is_seen(ticket):
+            raise LabelError(
+                f"Ticket {ticket.number} was rejected, so its label was never seen. "
+                "Give labels only where ticket.prediction is 1."
+            )
+        super()._log(ticket, y)
+
+    def _payment(self, ticket: Ticket, label: Any) -> float:
+        reduction = self.model._reduction
+        return reduction.loss_of(ACCEPT, label) - reduction.score(ticket.play, label).charged
+
+
+def restore(model: Groupwise, fields: dict[str, Any]) -> PayForFeedback | AppleTasting:
+    """What was around a model when it was saved."""
+    kinds: dict[str, Any] = {"PayForFeedback": PayForFeedback, "AppleTasting": AppleTasting}
+    issued, model._next = model._next, 0
+    wrapped: PayForFeedback | AppleTasting = kinds[fields["type"]](
+        model, fields["horizon"], fields["keep_state"]
+    )
+    model._next = issued
+    wrapped._restore(fields)
+    return wrapped

@@ -1,0 +1,172 @@
+"""Auditing another model's logged predictions, group by group."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from groupwise.errors import ConfigurationError, DataError
+from groupwise.progress import meter
+from groupwise.report.records import json_text
+from groupwise.report.versions import versions
+from groupwise.tabular.curves import Curve, Curves
+from groupwise.tabular.outputs import outputs
+from groupwise.tabular.proposal import infinite, missing
+from groupwise.tabular.ranking import Row, ranked
+from groupwise.tabular.rows import Piece, pieces, replay
+from groupwise.tabular.run import facts, piece_size
+from groupwise.tabular.text import quoted
+
+if TYPE_CHECKING:
+    from groupwise.groups import FrameMembership
+    from groupwise.regret.table import RegretTable
+    from groupwise.tabular.plan import Plan
+    from groupwise.tabular.scan import Scan
+
+COMPARISON, REPORT = "compare.json", "report.html"
+REGRET_OF = "regret of "
+MOST = 3
+"""Models at a time, for the sake of tables and colours."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A finished audit. ``players`` are the models: name to the key of their regret in a row."""
+
+    scan: "Scan"
+    plan: "Plan"
+    players: dict[str, str]
+    rows: list[Row]
+    table: "RegretTable"
+    curves: Curves
+    logged: Mapping[str, Mapping[str, Curve]]
+    unit: float
+    features: int
+
+
+class Logged:
+    """The squared errors of logged predictions, summed by group."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.columns = columns
+        self.losses: dict[str, Any] = {}
+        self.curves: dict[str, dict[str, Curve]] = {column: {} for column in columns}
+
+    def add(self, piece: Piece, target: str, membership: "FrameMembership") -> None:
+        """Some rows with their predictions and labels."""
+        labels = piece.frame.column(target).to_numpy()
+        rows = np.repeat(np.arange(labels.size), np.diff(membership.indptr))
+        for place, column in enumerate(self.columns):
+            errors = (piece.frame.column(column).to_numpy() - labels) ** 2
+            sums = np.bincount(
+                membership.indices,
+                weights=membership.weights * errors[rows],
+                minlength=len(membership.names),
+            )
+            for name, loss in zip(membership.names, sums.tolist(), strict=True):
+                self.losses.setdefault(name, np.zeros(len(self.columns)))[place] += loss
+
+    def with_regret(self, row: Row) -> Row:
+        """A row of the regret table, with the regret of the logged predictions."""
+        losses = self.losses.get(row["group"], np.zeros(len(self.columns))).tolist()
+        regrets = {
+            f"{REGRET_OF}{column}": loss - row["best_loss"]
+            for column, loss in zip(self.columns, losses, strict=True)
+        }
+        return {**row, **regrets}
+
+    def record(self, table: "RegretTable") -> None:
+        """Add a point to the curves."""
+        for row in map(self.with_regret, table.rows):
+            for column in self.columns:
+                curve = self.curves[column].setdefault(row["group"], Curve())
+                curve.rounds.append(row["rounds"])
+                curve.regret.append(row[f"{REGRET_OF}{column}"])
+                curve.baseline.append(0.0)
+
+
+def compare(
+    found: "Scan",
+    plan: "Plan",
+    columns: Sequence[str],
+    out: Path | None,
+    jobs: int | None = None,
+    progress: bool = True,
+) -> Comparison:
+    """Run groupwise beside the logged predictions, and compare all of them on every group."""
+    _check(found, plan, columns)
+    plan = replace(plan, kinds={**plan.kinds, **dict.fromkeys(columns, "number")})
+    model = plan.model()
+    logged, curves = Logged(columns), Curves(found.rows)
+    done = 0
+    with meter(found.rows, "compare", progress) as advance:
+        for piece in pieces(found, plan, piece_size(found.rows)):
+            result = replay(model, piece, plan.target, found.source.name, jobs)
+            logged.add(piece, plan.target, result.memberships[0])
+            done += len(piece.numbers)
+            table = curves.reached(model, done)
+            if table is not None:
+                logged.record(table)
+            advance(len(piece.numbers), len(piece.numbers))
+    table = model.regret()
+    curves.record(table)
+    logged.record(table)
+    players = {column: f"{REGRET_OF}{column}" for column in columns}
+    rows = ranked(map(logged.with_regret, table.rows), players[columns[0]])
+    width, unit = len(model._encoder.names), model.loss.unit
+    compared = Comparison(
+        found, plan, players, rows, table, curves, logged.curves, unit, width
+    )
+    if out is not None:
+        _write(compared, out)
+    return compared
+
+
+def _check(found: "Scan", plan: "Plan", columns: Sequence[str]) -> None:
+    if len(columns) > MOST:
+        raise ConfigurationError(f"Compare at most {MOST} models at a time.")
+    if len(set(columns)) < len(columns):
+        raise ConfigurationError("A --prediction column is named twice.")
+    for column in columns:
+        profile = found.column(column, "for predictions")
+        if column == plan.target:
+            raise ConfigurationError(f"{quoted(column)} is the label itself, not a prediction.")
+        if profile.kind == "text":
+            raise DataError(
+                f"The prediction column {quoted(column)} holds {quoted(profile.text)} in row "
+                f"{profile.text_row}, which is no number."
+            )
+        if profile.missing:
+            raise DataError(f"{missing(profile)} Or drop those rows.")
+        if profile.infinite:
+            raise DataError(infinite(profile))
+
+
+def _plain(row: Row, players: Mapping[str, str]) -> Row:
+    """A row for JSON, the logged models under their names."""
+    logged = {
+        name: {"loss": row[key] + row["best_loss"], "regret": row[key]}
+        for name, key in players.items()
+    }
+    kept = {key: value for key, value in row.items() if key not in players.values()}
+    return {**kept, "predictions": logged}
+
+
+def _write(compared: Comparison, out: Path) -> None:
+    from groupwise.tabular.compare_page import compare_page
+
+    record = {
+        "schema": 1,
+        "rows": [_plain(row, compared.players) for row in compared.rows],
+        "comparator": compared.table.comparator,
+        "predictions": list(compared.players),
+        "rounds": compared.scan.rows,
+        **facts(compared.scan, compared.plan),
+        "versions": versions(),
+    }
+    with outputs(out) as files:
+        files.write(COMPARISON, json_text(record))
+        files.write(REPORT, compare_page(compared))
+        files.publish()

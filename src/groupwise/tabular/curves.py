@@ -1,0 +1,74 @@
+"""Regret of every group along the way, read off the model between pieces of the stream."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from groupwise.states import Vector
+
+if TYPE_CHECKING:
+    from groupwise.model import Groupwise
+    from groupwise.regret.table import RegretTable
+
+POINTS = 60
+"""Points on a curve, where the groups are few."""
+LEAST = 6
+SOLVES = 6_000
+"""Least-squares problems that all curves together may take; each is well under a millisecond where
+features are few, so that curves cost a few seconds at most."""
+WIDE = 48
+"""From so many features on, problems get markedly slower and points fewer."""
+
+
+def points(groups: int, features: int) -> int:
+    """How many points the curves have.
+
+    >>> points(9, 12), points(500, 30), points(10_000, 12)
+    (60, 12, 6)
+    """
+    slower = max(1.0, (features / WIDE) ** 2)
+    return int(np.clip(SOLVES / (max(groups, 1) * slower), LEAST, POINTS))
+
+
+@dataclass
+class Curve:
+    """One group's: its rounds so far, and the regret of the play and of the single model."""
+
+    rounds: list[float] = field(default_factory=list)
+    regret: list[float] = field(default_factory=list)
+    baseline: list[float] = field(default_factory=list)
+
+    def arrays(self) -> tuple[Vector, Vector, Vector]:
+        """The three as arrays, beginning at zero."""
+        return tuple(np.array([0.0, *part]) for part in (self.rounds, self.regret, self.baseline))  # type: ignore[return-value]
+
+
+class Curves:
+    """Records the table at evenly spaced rows of a stream."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.by_group: dict[str, Curve] = {}
+        self._next = 0.0
+
+    def reached(self, model: "Groupwise", rows: int) -> "RegretTable | None":
+        """Take note, if it is time to, that so many rows are done; gives the table noted."""
+        if rows < self._next or rows >= self.total:
+            return None
+        wanted = points(len(model._names), len(model._encoder.names))
+        self._next = rows + self.total / wanted
+        table = model.regret()
+        self.record(table)
+        return table
+
+    def record(self, table: "RegretTable") -> None:
+        """Add a point to the curve of every group that has moved."""
+        for row in table.rows:
+            curve = self.by_group.setdefault(row["group"], Curve())
+            if curve.rounds and curve.rounds[-1] == row["rounds"]:
+                continue
+            curve.rounds.append(row["rounds"])
+            curve.regret.append(row["regret"])
+            baseline = row["baseline_regret"]
+            curve.baseline.append(float("nan") if baseline is None else baseline)

@@ -1,0 +1,43 @@
+"""Snapshots that also say how their rows are read: the label's column, and what columns hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from groupwise import archive, snapshot
+from groupwise.errors import SnapshotError
+
+if TYPE_CHECKING:
+    from groupwise.model import Groupwise
+
+KEY = "table"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The label's column, and the kind of every column that is read; None where it is not known."""
+
+    target: str | None = None
+    kinds: Mapping[str, Any] | None = None
+
+
+def save(model: "Groupwise", path: Path, reading: Reading) -> None:
+    """Write a snapshot, which ``groupwise.load`` reads too."""
+    table = {"target": reading.target, "kinds": dict(reading.kinds or {}) or None}
+    header = {**snapshot._header(model), KEY: table}
+    archive.write(path, header, snapshot._arrays(model))
+
+
+def load(path: Path) -> "tuple[Groupwise, Reading]":
+    """Read a snapshot; one written by ``model.save`` says nothing about columns."""
+    from groupwise.model import load as load_model
+
+    model = load_model(path)
+    table = archive.read(path)[0].get(KEY) or {}
+    target, kinds = table.get("target"), table.get("kinds")
+    if not isinstance(target, str | None) or not isinstance(kinds, dict | None):
+        raise SnapshotError(f"{path} is damaged: what it says about columns is unreadable.")
+    if kinds is not None and not set(kinds.values()) <= {"number", "text"}:
+        raise SnapshotError(f"{path} is damaged: a column is neither number nor text.")
+    return model, Reading(target, kinds)

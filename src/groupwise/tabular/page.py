@@ -1,0 +1,215 @@
+"""The report of a run: one page."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from groupwise.report.drawing import draw
+from groupwise.report.figure import Figure, Line, Panel
+from groupwise.report.inline import inline
+from groupwise.report.page import Illustration, Page, Section, html
+from groupwise.report.versions import versions
+from groupwise.tabular.curves import Curve
+from groupwise.tabular.ranking import ENOUGH, Row, most_gained, ranked, worst
+from groupwise.tabular.tables import BEST, OURS, SINGLE, group_table, title_of, typical_error
+from groupwise.tabular.text import amount, shown
+
+if TYPE_CHECKING:
+    from groupwise.regret.table import RegretTable
+    from groupwise.tabular.plan import Plan
+    from groupwise.tabular.run import Finished
+    from groupwise.tabular.scan import Scan
+
+SHORT = 25
+"""So many groups are shown first, and drawn; all of them follow."""
+PANEL_NAME = 36
+
+NOTE = (
+    "Error: the root of the mean squared error, in the label’s own units. Best in hindsight: the "
+    "linear model that fits all the group’s rows best, fitted after the fact. Single model: one "
+    "online ridge regression for everybody. Regret: squared error beyond that of the best in "
+    "hindsight, summed over the group’s rounds; 1 is one prediction off by the whole range of the "
+    "label. Certificate: the regret cannot be above it; grey where it says nothing, being above "
+    "what all rounds together could lose. Green: at least half a percent better than the single "
+    "model, red: worse."
+)
+SMALL = f"Groups with under {ENOUGH} rounds are grey and come last: on so few, regret is all start."
+
+
+def run_page(finished: "Finished") -> str:
+    """The report as HTML."""
+    rows = ranked(finished.table.rows)
+    plan = finished.plan
+    name = shown(finished.scan.source.name.rsplit("/", 1)[-1])
+    return html(
+        Page(
+            title=f"{name}: regret on every group",
+            headline=headline(rows),
+            lead=[*_lead(finished, rows), *ahead(plan)],
+            summary=None,
+            sections=[
+                *group_sections(rows, finished.unit, plan.target),
+                curve_section(rows, finished.curves.by_group, finished.unit),
+                *warning_section(plan.warnings),
+            ],
+            facts={
+                "Settings": settings(plan, finished.features),
+                "Data": data(finished.scan),
+                "Made with": versions(),
+            },
+        )
+    )
+
+
+def headline(rows: Sequence[Row]) -> str:
+    """The worst group, in a sentence."""
+    row = worst(rows)
+    single = typical_error(row, "baseline_regret")
+    compared = f", a single model for everybody {amount(single)}" if np.isfinite(single) else ""
+    return (
+        f"Worst group: {title_of(row['group'])}. Over its {amount(row['rounds'])} rounds a "
+        f"prediction is typically off by {amount(typical_error(row))}; the best linear model for "
+        f"this group alone, in hindsight, by {amount(typical_error(row, None))}{compared}."
+    )
+
+
+def _lead(finished: "Finished", rows: Sequence[Row]) -> list[str]:
+    found = []
+    gained = most_gained(rows)
+    if gained is not None:
+        found.append(
+            f"Most is gained on {title_of(gained['group'])}: typically off by "
+            f"{amount(typical_error(gained))} rather than the single model’s "
+            f"{amount(typical_error(gained, 'baseline_regret'))}."
+        )
+    groups = len(rows) - 1
+    found.append(
+        f"{shown(finished.plan.target)} was predicted for {finished.scan.rows:,} rows one after "
+        f"another, each before its label was learned from, with a model for everybody and one for "
+        f"each of {groups:,} groups. {certified(finished.table)}"
+    )
+    return found
+
+
+def certified(table: "RegretTable") -> str:
+    """Whether regret stayed below the certificates."""
+    over = [row for row in table.rows if row["regret"] > row["certificate"] * (1 + 1e-9) + 1e-9]
+    if any(row["status"] == "void" for row in table.rows):
+        return "Certificates are void: some predictions left the range of the label."
+    if over:
+        return f"On {len(over):,} groups the regret is above the certificate, which must not be."
+    return "On every group the regret is below its certificate, as it must be."
+
+
+def ahead(plan: "Plan") -> list[str]:
+    """What the run knew before its time."""
+    if not plan.looked_ahead:
+        return []
+    found = list(plan.looked_ahead)
+    joined = found[0] if len(found) == 1 else ", ".join(found[:-1]) + " and " + found[-1]
+    return [
+        f"A look ahead: {joined} came from a first pass over the whole file. A live stream does "
+        "not know them; --range, --groups and --features with ranges do without."
+    ]
+
+
+def group_sections(
+    rows: Sequence[Row], unit: float, target: str, others: Mapping[str, str] | None = None
+) -> list[Section]:
+    """The worst groups, and all of them where they are many."""
+    note = f"{NOTE} {SMALL}"
+    if len(rows) <= SHORT + 10:
+        table = group_table(rows, unit, target, "Groups", others, note)
+        return [Section("Groups", "groups", [table])]
+    first = group_table(rows[:SHORT], unit, target, "Worst groups", others, note)
+    everything = group_table(rows, unit, target, "All groups", others)
+    text = f"All {len(rows):,} groups, in the same order: everybody, then by regret per round."
+    return [
+        Section("Worst groups", "groups", [first]),
+        Section("All groups", "all-groups", [text, everything]),
+    ]
+
+
+def curve_section(
+    rows: Sequence[Row],
+    curves: Mapping[str, Curve],
+    unit: float,
+    others: Mapping[str, Mapping[str, Curve]] | None = None,
+) -> Section:
+    """Regret against time, a small panel for each of the worst groups."""
+    panels = []
+    for row in rows[:SHORT]:
+        x, ours, single = curves[row["group"]].arrays()
+        lines = [Line(SINGLE, x, single / unit, colour=0), Line(OURS, x, ours / unit, colour=1)]
+        for place, (name, logged) in enumerate((others or {}).items()):
+            x, other, _ = logged[row["group"]].arrays()
+            lines.append(Line(name, x, other / unit, colour=2 + place))
+        panels.append(Panel(title_of(row["group"], PANEL_NAME), tuple(lines)))
+    shown_text = f"The {SHORT} worst of {len(rows):,} groups. " if len(rows) > SHORT else ""
+    figure = Figure(
+        "regret",
+        f"{shown_text}Regret against {BEST} so far, as the group’s rounds go by. A line that "
+        "flattens has learned the group; one that keeps climbing has not.",
+        "rounds of the group",
+        "regret",
+        tuple(panels),
+    )
+    block = Illustration(figure, inline(figure, draw(figure)))
+    return Section("Regret over time", "curves", [block])
+
+
+def warning_section(warnings: Sequence[str]) -> list[Section]:
+    """What to know about the columns."""
+    return [Section("Warnings", "warnings", list(warnings))] if warnings else []
+
+
+def settings(plan: "Plan", features: int) -> dict[str, Any]:
+    """The settings as the page's last lines."""
+    return {
+        "Label": shown(plan.target),
+        "Range of the label": f"{plan.range[0]:g} to {plan.range[1]:g}",
+        "Groups": _listed([_declaration(one.to_dict()) for one in plan.groups]),
+        "Features": _listed([shown(name, 60) for name in plan.features]),
+        "Groups are features too": "yes" if plan.indicators else "no",
+        "Numbers per row": f"{features:,}",
+        "Order of the rows": "as in the file" if plan.order is None else f"by {shown(plan.order)}",
+        "Learner": f"{plan.learner}, penalty {plan.penalty:g}",
+        "Aggregator": plan.aggregator,
+    }
+
+
+def data(scan: "Scan") -> dict[str, Any]:
+    """The fingerprint of the data."""
+    source = scan.source
+    return {
+        "File": shown(source.name),
+        "Format": source.format + (", gzip" if source.compressed else ""),
+        "Rows": f"{scan.rows:,}",
+        "Columns": _listed([shown(name, 60) for name in scan.columns]),
+        "Bytes": f"{source.size:,}",
+        "SHA-256": source.sha256,
+    }
+
+
+def _listed(names: Sequence[str], most: int = 60) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return (", ".join(names[:most]) + more) or "none"
+
+
+def _declaration(table: Any) -> str:
+    """A group declaration in a few words."""
+    if "by" in table:
+        return shown(table["by"], 60)
+    if "cut" in table:
+        return f"{shown(table['cut'], 60)} cut at {', '.join(map(str, table['edges']))}"
+    if "where" in table:
+        return shown(f"{table['where']} {table['op']} {table['value']}", 80)
+    if "weight" in table:
+        return f"{shown(table['weight'], 60)} as a weight"
+    if "not" in table:
+        return f"not {_declaration(table['not'])}"
+    for key, word in (("and", " & "), ("or", " | "), ("pairs", " × ")):
+        if key in table:
+            return word.join(_declaration(part) for part in table[key])
+    return shown(str(table))

@@ -1,0 +1,48 @@
+"""Text from data, for people to read."""
+
+from collections.abc import Iterable
+
+LONGEST = 200
+
+
+def shown(text: str, longest: int = LONGEST) -> str:
+    """Text on one line, control characters made visible, and not too long.
+
+    >>> shown("two" + chr(10) + "lines")
+    'two\\\\nlines'
+    """
+    visible = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return visible if len(visible) <= longest else visible[: longest - 1] + "…"
+
+
+def listed(names: Iterable[str], most: int = 20) -> str:
+    """Names in a sentence, the first few of them.
+
+    >>> listed(["age", "sex"])
+    "'age', 'sex'"
+    """
+    every = list(names)
+    more = f" and {len(every) - most:,} more" if len(every) > most else ""
+    return ", ".join(f"'{shown(name, 60)}'" for name in every[:most]) + more
+
+
+def quoted(text: str) -> str:
+    """A name or value in a message."""
+    return f"'{shown(text, 60)}'"
+
+
+def amount(value: float) -> str:
+    """A figure with at most four digits that matter, thousands set apart.
+
+    >>> amount(63770.4), amount(0.01234), amount(12.0), amount(-3.14159)
+    ('63,770', '0.01234', '12', '−3.142')
+    """
+    if value != value or abs(value) == float("inf"):
+        return "–"
+    if abs(value) >= 1e9:
+        text = f"{value:.4g}"
+    elif abs(value) >= 1000 or value == int(value):
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:.4g}"
+    return text.replace("-", "−")
