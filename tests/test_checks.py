@@ -45,11 +45,11 @@ class TestLearners:
 
     def test_a_model_of_river_passes(self):
         linear_model = pytest.importorskip("river.linear_model")
-        check_learner(gw.learners.Foreign(linear_model.BayesianLinearRegression()), rounds=40)
+        check_learner(gw.learners.Foreign(linear_model.BayesianLinearRegression()), rounds=20)
 
     def test_a_model_of_scikit_learn_passes(self):
         linear_model = pytest.importorskip("sklearn.linear_model")
-        check_learner(gw.learners.Foreign(linear_model.SGDRegressor()), rounds=20)
+        check_learner(gw.learners.Foreign(linear_model.SGDRegressor()), rounds=10)
 
     def test_learners_of_actions_pass(self):
         learner = gw.learners.FTPL(
@@ -66,14 +66,14 @@ class TestLearners:
             generator = np.random.default_rng(seed)
             while True:
                 row = {"rain": bool(generator.integers(2))}
-                yield row, lambda action: np.asarray(action, dtype=float)
+                yield row, lambda last: np.asarray(last, dtype=float)  # what was played costs 1
 
         check_learner(
             learner,
             loss=gw.losses.Linear(0.0, 1.0),
             groups=[gw.by("rain")],
             streams={"costs": costs, "contrary": contrary},
-            rounds=60,
+            rounds=30,
         )
 
     def test_learners_of_policies_pass(self):
@@ -118,7 +118,7 @@ class Blows(Mean):
 
 class Overwrites(Mean):
     def update(self, row, label, weight):
-        row.values *= 2.0
+        row.values[:] *= 2.0
         super().update(row, label, weight)
 
 
@@ -141,15 +141,18 @@ class HoldsOn(Mean):
         self.last = row.values
 
 
+EVERYTHING = [0.0, 0.0]
+
+
 class Shares(Mean):
-    everything = [0.0, 0.0]
+    """Keeps what it learns where all copies see it."""
 
     def advise(self, row, weight):
-        return self.everything[0] / self.everything[1] if self.everything[1] else 0.5
+        return EVERYTHING[0] / EVERYTHING[1] if EVERYTHING[1] else 0.5
 
     def update(self, row, label, weight):
-        self.everything[0] += weight * label
-        self.everything[1] += weight
+        EVERYTHING[0] += weight * label
+        EVERYTHING[1] += weight
 
 
 class Hoards(Mean):
@@ -172,8 +175,6 @@ class Forgetful(Mean):
         fresh.total, fresh.count = self.total, self.count
         return fresh
 
-    atomic = True
-
 
 class CannotBePickled(Mean):
     def __init__(self):
@@ -193,16 +194,6 @@ class Stubborn(Mean):
         super().update(row, label, weight)
 
 
-class HalfDone(Mean):
-    atomic = True
-
-    def update(self, row, label, weight):
-        self.total += 100.0
-        float(np.dot(row.values, np.ones(3)))
-        self.total -= 100.0
-        super().update(row, label, weight)
-
-
 class Divides(Mean):
     def advise(self, row, weight):
         return super().advise(row, weight) if weight == 1.0 else float("nan")
@@ -219,12 +210,11 @@ BROKEN_LEARNERS = {
     Overwrites: "changed the row",
     Renames: "changed the row",
     HoldsOn: "overwritten",
-    Shares: "",
+    Shares: "outside the object",
     Hoards: "grew by",
-    Forgetful: "",
-    CannotBePickled: "cannot be pickled",
+    Forgetful: "all that was learned",
+    CannotBePickled: "copied or pickled",
     Stubborn: "too many",
-    HalfDone: "an update that raised has changed it",
     Divides: "finite",
     SaysNothing: "not a learner",
 }
@@ -244,20 +234,19 @@ class TestBrokenLearners:
     @pytest.mark.parametrize("check", checks.LEARNER_CHECKS, ids=lambda check: check.__name__)
     def test_every_check_can_fail(self, check):
         """Each check on its own refuses at least one of the broken learners."""
-        from groupwise.checks.learners import Bench
+        from groupwise.checks.bench import Bench
         from groupwise.checks.streams import FEATURES, STREAMS, declarations
 
         found = 0
         for broken in [*BROKEN_LEARNERS, Unweighted, Fickle]:
-            if broken is SaysNothing:
-                continue
-            bench = Bench(
-                broken(), gw.losses.Square(), declarations(True), FEATURES, STREAMS, 60
-            )
-            try:
-                check(bench)
-            except Exception:
-                found += 1
+            if broken is not SaysNothing and not found:
+                bench = Bench(
+                    broken(), gw.losses.Square(), declarations(True), FEATURES, STREAMS, 60
+                )
+                try:
+                    check(bench)
+                except Exception:
+                    found += 1
         assert found
 
 
@@ -385,6 +374,14 @@ BROKEN_AGGREGATORS = {
 }
 
 
+class Averages(gw.aggregators.Specialists):
+    """Charges the expected loss of a drawn expert, for which rate 2 is too fast."""
+
+    def plays(self, loss):
+        super().plays(loss)
+        return ("sample",)
+
+
 class TestAggregators:
     @pytest.mark.parametrize(
         "aggregator",
@@ -392,7 +389,7 @@ class TestAggregators:
         ids=lambda aggregator: type(aggregator).__name__,
     )
     def test_the_built_in_ones_pass(self, aggregator):
-        check_aggregator(aggregator)
+        check_aggregator(aggregator, rounds=120)
 
     @pytest.mark.parametrize("broken", BROKEN_AGGREGATORS, ids=lambda kind: kind.__name__)
     def test_broken_ones_are_found_out(self, broken):
@@ -403,13 +400,8 @@ class TestAggregators:
     def test_a_wrong_play_for_the_algorithm_is_found_out(self):
         """Averaging square-loss advice at rate 2 breaks the constant bound of Specialists."""
 
-        class Averages(gw.aggregators.Specialists):
-            def plays(self, loss):
-                super().plays(loss)
-                return ("sample",)
-
         with pytest.raises(CheckFailed, match="exceeds its bound"):
-            check_aggregator(Averages(), losses=[gw.losses.Square()], rounds=2000)
+            check_aggregator(Averages(), losses=[gw.losses.Square()], rounds=600)
 
     def test_copying_a_check_bench_leaves_the_aggregator_alone(self):
         aggregator = Exponential()

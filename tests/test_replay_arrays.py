@@ -514,7 +514,7 @@ def test_what_is_not_a_number(place, error, bad):
         ({"loss": gw.losses.Absolute(), "aggregator": gw.aggregators.Specialists()},
          E.ConfigurationError),
     ],
-    ids=str,
+    ids=lambda value: "",
 )  # fmt: skip
 def test_settings_that_do_not_fit(parts, error):
     with pytest.raises(error):

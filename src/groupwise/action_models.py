@@ -1,6 +1,7 @@
 """Putting models of discrete actions together: which learners, encoder, reduction and rounds."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 from groupwise.actions import ActionReduction, ActionRounds
 from groupwise.errors import ConfigurationError
@@ -16,7 +17,7 @@ from groupwise.regret.ledger import Ledger
 Features = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 
 
-def plays_actions(learners: Sequence[object]) -> bool:
+def plays_actions(learners: Sequence[object]) -> TypeGuard[Sequence[ActionLearner]]:
     """Are these learners of discrete actions? Then all must be."""
     kinds = {isinstance(learner, ActionLearner) for learner in learners}
     if len(kinds) > 1:
@@ -28,7 +29,7 @@ def plays_actions(learners: Sequence[object]) -> bool:
 
 
 def refuse_replay(learners: Sequence[object]) -> None:
-    """Learners of actions cannot enter a replay: their plays, and mostly their labels, are vectors."""
+    """Learners of actions cannot enter a replay: their plays and labels are vectors."""
     for learner in learners:
         if isinstance(learner, ActionLearner):
             raise ConfigurationError(
@@ -37,7 +38,9 @@ def refuse_replay(learners: Sequence[object]) -> None:
             )
 
 
-def action_encoder(learners: Sequence[ActionLearner], features: Features, groups: Groups) -> Encoder:
+def action_encoder(
+    learners: Sequence[ActionLearner], features: Features, groups: Groups
+) -> Encoder:
     """The encoder of a model of actions: contexts are declared numbers, or there are none."""
     if not any(learner.context_width() for learner in learners):
         if features is not None:
@@ -48,7 +51,7 @@ def action_encoder(learners: Sequence[ActionLearner], features: Features, groups
             "Name the fields that make a context with features=[...], in the order of the columns "
             "of contexts."
         )
-    named = features if isinstance(features, Mapping) else {name: (0.0, 1.0) for name in features}
+    named = features if isinstance(features, Mapping) else dict.fromkeys(features, (0.0, 1.0))
     return Encoder(named, False, groups)
 
 

@@ -72,7 +72,7 @@ def block_length(horizon: int) -> int:
     >>> [block_length(horizon) for horizon in (1, 8, 9, 1_000, 100_000)]
     [1, 2, 3, 10, 47]
     """
-    length = round(horizon ** (1.0 / 3.0))
+    length: int = round(horizon ** (1.0 / 3.0))
     while length**3 < horizon:
         length += 1
     while length > 1 and (length - 1) ** 3 >= horizon:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from groupwise.learners import FTPL, ContextualFTPL, Ridge
 from groupwise.learners.actions import ActionLearner
 from groupwise.learners.policies import Policies
 from groupwise.oracles import oracle_from_dict
+from groupwise.losses import Loss, Square
 from groupwise.protocols import Aggregator, Learner
 
 SEED_LIMIT = 2**63
@@ -51,6 +52,15 @@ def as_aggregator(aggregator: Aggregator | None) -> Aggregator:
             "plays (see groupwise.protocols.Aggregator)."
         )
     return aggregator
+
+
+def as_loss(loss: Loss | None) -> Loss:
+    """The loss, checked; square loss on [0, 1] by default."""
+    if loss is None:
+        return Square()
+    if not isinstance(loss, Loss):
+        raise ConfigurationError(f"{loss!r} is not a loss; use gw.losses.Square(low, high).")
+    return loss
 
 
 def with_intersections(
@@ -92,11 +102,11 @@ def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
 def part_to_dict(part: object) -> dict[str, Any] | None:
     """A learner or aggregator by name and parameters; None where it is not one of ours."""
     if type(part) in _WITH_ORACLE.values():
-        fields: dict[str, Any] | None = part.to_dict()  # type: ignore[attr-defined]
-        return fields
+        saved: dict[str, Any] | None = cast(Any, part).to_dict()
+        return saved
     if type(part).__name__ not in _NAMED or type(part) is not _NAMED[type(part).__name__]:
         return None
-    return {"type": type(part).__name__, **asdict(part)}  # type: ignore[call-overload]
+    return {"type": type(part).__name__, **asdict(cast(Any, part))}
 
 
 def part_from_dict(fields: Mapping[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from groupwise.states import Vector
 
 
 class BlumLykouris(Groupwise):
-    """AdaNormalHedge over all pairs (policy, group) of a *finite* class: what the paper improves on.
+    """AdaNormalHedge over all pairs (policy, group) of a *finite* class.
 
     The pair (f, g) is awake in the rounds of g and says f(x); q is uniform over the pairs. The
     interface is that of :class:`groupwise.Groupwise`.

@@ -19,6 +19,7 @@ from groupwise.configuration import (
     AnyLearner,
     as_aggregator,
     as_learners,
+    as_loss,
     checked_prior,
     checked_seed,
     with_intersections,
@@ -27,10 +28,10 @@ from groupwise.errors import ConfigurationError, TicketError
 from groupwise.features import Encoder
 from groupwise.groups import ALWAYS_ON, Group, Groups
 from groupwise.kernels import compiling
-from groupwise.losses import Loss, Square
+from groupwise.losses import Loss
 from groupwise.protocols import Aggregator, Awake
 from groupwise.reduction import Reduction
-from groupwise.regret.ledger import Ledger
+from groupwise.regret.ledger import Ledger, keeps_sums
 from groupwise.regret.table import RegretTable, regret_table
 from groupwise.replay_frames import FrameReplay, replay_frames
 from groupwise.rounds import Rounds, rounds_for
@@ -100,9 +101,7 @@ class Groupwise:
         self.groups = Groups(with_intersections(self.declarations, intersections), always_on)
         self.learners = as_learners(learner)
         self.aggregator = as_aggregator(aggregator)
-        self.loss = Square() if loss is None else loss
-        if not isinstance(self.loss, Loss):
-            raise ConfigurationError(f"{self.loss!r} is not a loss; use gw.losses.Square(low, high).")
+        self.loss = as_loss(loss)
         self.features = features
         self.indicators = indicators
         self.clip = clip
@@ -201,7 +200,7 @@ class Groupwise:
         reduction = Reduction(
             self.learners, self.aggregator, self.loss, play, self.clip, self.seed
         )
-        ledger = Ledger(len(self.learners), self.loss.linear_hindsight)
+        ledger = Ledger(len(self.learners), keeps_sums(self.learners, self.loss))
         encoder = Encoder(self.features, self.indicators, self.groups)
         return encoder, rounds_for(reduction, ledger, always_on)
 

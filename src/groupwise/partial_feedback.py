@@ -72,7 +72,7 @@ class _PartialFeedback:
         return self._marked(self.model._ticket(row)).prediction
 
     def learn(self, ticket: Ticket, y: Any) -> None:
-        """Settle a ticket: an explored one is learned from at its block's end, others are logged."""
+        """Settle a ticket: explored, it is learned from at its block's end; else it is logged."""
         self.model._check_issued(ticket)
         if not ticket.wants_label:
             self._log(ticket, y)
@@ -129,7 +129,9 @@ class _PartialFeedback:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model and what is explored to one file; :func:`groupwise.load` reads it."""
-        waiting = [[ticket.to_json(), np.asarray(y).tolist()] for ticket, y in self._waiting.values()]
+        waiting = [
+            [ticket.to_json(), np.asarray(y).tolist()] for ticket, y in self._waiting.values()
+        ]
         snapshot.save(
             self.model,
             path,

@@ -57,7 +57,6 @@ class Learner(Protocol):
     Labels and advice are scaled to [0, 1]. A learner may also set these attributes:
 
     - ``takes_weights = False``: fractional groups are refused.
-    - ``atomic = True``: ``update`` changes nothing when it raises, so no copy is kept to go back to.
     - ``randomised = True``: its certificates hold in expectation. It then has ``draw(key)``, called
       before each ``advise`` with integers that name the randomness: (seed, ticket, expert, attempt).
     """

@@ -27,7 +27,7 @@ from groupwise.kernels import losses, rounds
 from groupwise.learners.objects import ObjectBank
 from groupwise.learners.ridge import Ridge, RidgeBank
 from groupwise.losses import Loss
-from groupwise.protocols import Aggregator, Awake, Learner, Row
+from groupwise.protocols import Aggregator, Awake, Row
 from groupwise.states import AggregatorState, Settings, Vector
 
 PLAYS = {"mean": 0, "sample": 1, "substitution": 2}
@@ -69,7 +69,7 @@ class Reduction:
 
     def __init__(
         self,
-        learners: Sequence[Ridge | Learner],
+        learners: Sequence[Any],
         aggregator: Aggregator,
         loss: Loss,
         play: str | None = None,
@@ -215,7 +215,7 @@ def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool)
     return play
 
 
-def learner_banks(learners: Sequence[Ridge | Learner]) -> list[tuple[Any, list[int]]]:
+def learner_banks(learners: Sequence[Any]) -> list[tuple[Any, list[int]]]:
     """The compiled learners in one bank, the others in another, with their columns."""
     ridges = [k for k, learner in enumerate(learners) if isinstance(learner, Ridge)]
     others = [k for k in range(len(learners)) if k not in ridges]

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from groupwise.action_models import refuse_replay
-from groupwise.configuration import as_aggregator, as_learners, checked_seed
+from groupwise.configuration import as_aggregator, as_learners, as_loss, checked_seed
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
 from groupwise.kernels import compiling
 from groupwise.kernels.schedule import compress
 from groupwise.learners.ridge import Ridge
-from groupwise.losses import Loss, Square
+from groupwise.losses import Loss
 from groupwise.progress import progress_bar
 from groupwise.protocols import Aggregator, Learner
 from groupwise.states import Index, Vector
 from groupwise.reduction import Reduction
-from groupwise.regret.ledger import Ledger
+from groupwise.regret.ledger import Ledger, keeps_sums
 from groupwise.regret.table import ALWAYS_ON, RegretTable, regret_table
 from groupwise.stream import CHUNK, Chunk, Outcome, Stream
 
@@ -142,7 +142,7 @@ def replay(
     >>> result.regret()["half"]["status"] in ("proved", "vacuous")
     True
     """
-    loss = Square() if loss is None else loss
+    loss = as_loss(loss)
     inputs, names = _validate(X, y, membership, names, loss)
     masses = _masses(prior, len(names))
     unknown = [item for item in keep if item not in KEEP]
@@ -155,7 +155,7 @@ def replay(
 
     def engine() -> tuple[Reduction, Ledger, int]:
         reduction = Reduction(learners, chosen, loss, play, clip, seed)
-        ledger = Ledger(len(learners), loss.linear_hindsight)
+        ledger = Ledger(len(learners), keeps_sums(learners, loss))
         width = len(inputs.feature_names)
         reduction.reserve(len(names), width, masses)
         ledger.reserve(len(names), width)

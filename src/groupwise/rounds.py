@@ -12,7 +12,7 @@ from groupwise.protocols import Awake, Row
 from groupwise.reduction import Play, Reduction
 from groupwise.regret.ledger import Ledger
 from groupwise.states import LARGEST
-from groupwise.stream import NOBODY
+from groupwise.stream import NOBODY, upkeep
 
 _as_play = tuple.__new__  # what Play(...) does, without its frame
 
@@ -49,11 +49,13 @@ class Rounds:
         played = settled if late is None else self.reduction.score(late, label)
         baseline = float(played.losses[-1, 0]) if self.always_on else math.nan
         self.ledger.record(self.counted(awake), row, label, settled, played, baseline)
+        upkeep(self.reduction, self.ledger, awake)
 
     def counted(self, awake: Awake) -> Awake:
         """The awake groups with the weight that this label has in the ledger."""
         if self.label_weight == 1.0:
             return awake
+        self.ledger.sums.rows[awake.groups] = -1
         return Awake(awake.groups, awake.weights * self.label_weight)
 
     def rest(self, row: Row) -> Play:
@@ -98,6 +100,9 @@ class CompiledRounds(Rounds):
         self, number: int, awake: Awake, row: Row, label: float, late: Play | None = None
     ) -> None:
         """Learn from a label and record the round; see :meth:`Rounds.settle`."""
+        if self.label_weight != 1.0:
+            super().settle(number, awake, row, label, late)
+            return
         groups, weights = awake
         indices, values, names, _ = row
         if len(names) >= WIDE and self._bank.hold_back(len(names)):

@@ -89,9 +89,10 @@ def _named(part: object) -> dict[str, Any]:
 
 def _states(model: "Groupwise") -> dict[str, Any]:
     """Every state by name; learners of actions keep their own (``_action_arrays``)."""
-    ridges = [bank.state for bank, _ in model._reduction.banks if isinstance(bank, RidgeBank)]
+    banks = [bank for bank, _ in model._reduction.banks]
+    ridge = {"ridge": banks[0].state} if banks and isinstance(banks[0], RidgeBank) else {}
     return {
-        **{"ridge": state for state in ridges},
+        **ridge,
         "aggregator": model._reduction.state,
         "ledger": model._ledger.state,
         "hindsight": model._ledger.sums,

@@ -65,6 +65,8 @@ class HindsightSums(NamedTuple):
     power: Vector
     held: Vector
     count: Index
+    rows: Index
+    """How many rows were added; -1 where they weigh more here than for the learners."""
 
 
 class Settings(NamedTuple):

@@ -17,6 +17,7 @@ from groupwise.errors import ConfigurationError
 from groupwise.kernels import ledger as ledgers
 from groupwise.kernels import ridge, rounds
 from groupwise.kernels.schedule import by_group, share_out
+from groupwise.learners.ridge import RidgeBank
 from groupwise.protocols import Awake, Row
 from groupwise.states import Index, Vector
 from groupwise.reduction import Reduction
@@ -137,7 +138,8 @@ class Stream:
         features = len(work.chunk.features)
         self.reduction.widen(features)
         places = work.parts.places(work.chunk)
-        state, width = (bank.state, bank.parameters), bank.width(features)
+        state = bank.state, bank.parameters, self.ledger.sums, self.ledger.hindsight
+        width = bank.width(features)
         task = ridge.step_subsequences
         return [
             pool.submit(task, *state, share, *places, width, work.outcome.advice)
@@ -167,13 +169,13 @@ class Stream:
     def _recorders(self, pool: ThreadPoolExecutor, work: "_Work") -> "list[Future[None]]":
         """Start the ledger on every group's rounds of the chunk."""
         ledger, outcome = self.ledger, work.outcome
-        state = ledger.state, ledger.sums
-        places = work.parts.places(work.chunk)
+        parts = work.parts
+        places = parts.starts, parts.entries, parts.rows, work.chunk.weights
         figures = work.losses, outcome.expected, outcome.realised, work.baseline
         task = ledgers.record_subsequences
         return [
-            pool.submit(task, *state, share, *places, ledger.hindsight, *figures)
-            for share in work.parts.shares
+            pool.submit(task, ledger.state, share, *places, *figures)
+            for share in parts.shares
         ]
 
     def _round_by_round(self, chunk: Chunk) -> Outcome:
@@ -192,6 +194,7 @@ class Stream:
                 play, settled = reduction.learn(self.number, awake, row, label)
                 baseline = baseline_of(settled.losses, awake, self.baseline)
                 ledger.record(awake, row, label, settled, settled, baseline)
+                upkeep(reduction, ledger, awake)
                 outcome.prediction[t] = play.prediction
                 outcome.expected[t] = settled.charged
                 outcome.realised[t] = settled.realised
@@ -199,6 +202,14 @@ class Stream:
                 outcome.probabilities[first:last] = play.probabilities
             self.number += 1
         return outcome
+
+
+def upkeep(reduction: Reduction, ledger: Ledger, awake: Awake) -> None:
+    """Rid ridge learners whose turn it is of the rounding of their earlier rounds."""
+    if ledger.hindsight:
+        for bank, _ in reduction.banks:
+            if isinstance(bank, RidgeBank):
+                ridge.upkeep(bank.state, bank.parameters, ledger.sums, awake.groups)
 
 
 def job_count(jobs: int | None) -> int:

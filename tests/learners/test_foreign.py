@@ -62,11 +62,10 @@ class Apart:
             model.partial_fit([[row[name] for name in FIELDS]], [label], **more)
 
 
-@pytest.mark.parametrize("atomic", [False, True])
 @pytest.mark.parametrize("make", [bayesian, descent])
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-10.0, 30.0)])
-def test_every_group_has_its_own_model(make, low, high, atomic):
-    model = model_with(Foreign(make(), atomic=atomic), loss=gw.losses.Square(low, high))
+def test_every_group_has_its_own_model(make, low, high):
+    model = model_with(Foreign(make()), loss=gw.losses.Square(low, high))
     apart = Apart(make)
     for row, label in stream(low=low, high=high):
         ticket = model.predict(row)
@@ -111,7 +110,7 @@ def test_the_middle_of_the_range_before_the_first_fit(make):
 
 def test_the_object_given_is_never_changed():
     given = descent()
-    model = model_with(Foreign(given, atomic=True))
+    model = model_with(Foreign(given))
     for row, label in stream(10):
         model.learn_one(row, label)
     assert not hasattr(given, "coef_")
@@ -254,9 +253,9 @@ class Full:
         self.labels = [*self.labels, y]
 
 
-def test_one_atomic_model_that_raises_stops_the_others():
+def test_one_model_that_raises_stops_the_others():
     """always_on is full before the other groups, which are updated first."""
-    model = model_with(Foreign(Full(), atomic=True))
+    model = model_with(Foreign(Full()))
     row = {"kind": "x", "size": "s", "one": 1.0, "u": 0.0, "v": 0.0}
     model.learn_one({**row, "kind": "y", "size": "l"}, 0.0)
     for label in (0.2, 0.4):
@@ -338,7 +337,7 @@ def test_river_takes_features_as_they_come():
     assert ticket.advice == pytest.approx([np.clip(expected, 0, 1)] * 2)
 
 
-@pytest.mark.parametrize("thing", [object(), 3, "ridge", sklearn.LinearRegression()], ids=repr)
+@pytest.mark.parametrize("thing", [object(), 3, "ridge", sklearn.LinearRegression()], ids=lambda value: type(value).__name__)
 def test_what_cannot_learn_online_is_refused(thing):
     with pytest.raises(gw.errors.ConfigurationError, match="online"):
         Foreign(thing)

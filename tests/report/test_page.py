@@ -53,7 +53,9 @@ def test_files_are_the_same_every_time(drawing):
 
 def test_text_stays_text(drawing):
     root = ElementTree.fromstring(drawing.svg)
-    texts = {"".join(element.itertext()).strip() for element in root.iter() if "text" in element.tag}
+    texts = {
+        "".join(element.itertext()).strip() for element in root.iter() if "text" in element.tag
+    }
     assert {"rounds", "regret", "baseline", "ours", "void", f"{HOSTILE} 3", "20k"} <= texts
 
 

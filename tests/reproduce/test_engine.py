@@ -15,7 +15,9 @@ SEEDS = (473, 503, 623, 550)
 @pytest.fixture(scope="module")
 def tasks():
     data = synthetic("max", rows=300)
-    return [Task(data, order, seed, Settings()) for order in ("shuffled", "sorted") for seed in SEEDS]
+    return [
+        Task(data, order, seed, Settings()) for order in ("shuffled", "sorted") for seed in SEEDS
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -34,9 +34,7 @@ def in_order(data, order, seed=473):
 def replayed(data, settings, membership=None):
     members = data.membership if membership is None else membership
     names = data.group_names[: members.shape[1]]
-    return groupwise.replay(
-        data.features, data.label, members, names=names, **settings.parts()
-    )
+    return groupwise.replay(data.features, data.label, members, names=names, **settings.parts())
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -30,7 +30,6 @@ class Expert:
     """A learner that advises what the row says."""
 
     place: int
-    atomic: bool = True
 
     def advise(self, row: Row, weight: float) -> float:
         """The number at its place."""
@@ -69,7 +68,7 @@ def check_aggregator(
 
     Parameters
     ----------
-    aggregator : an aggregator of groupwise, or an object with ``log_weights``, ``bound``, ``plays``.
+    aggregator : an aggregator of groupwise, or an object with the three methods.
     losses : those to try; those that ``plays`` refuses with ConfigurationError are left out.
     rounds : the length of a stream; longer finds more and takes longer.
 
@@ -90,7 +89,7 @@ def check_aggregator(
 
 def _benches(aggregator: Any, losses: Sequence[Loss] | None, rounds: int) -> list[Bench]:
     tried = (Square(), Absolute(), Log(floor=0.01), ZeroOne()) if losses is None else losses
-    benches = []
+    benches: list[Bench] = []
     for loss in tried:
         try:
             plays = aggregator.plays(loss)

@@ -33,7 +33,7 @@ def linear(seed: int) -> Rounds:
     for row in _rows(generator):
         mean = 0.5 + rules[row["kind"]] @ [row["u"], row["v"]]
         label = float(np.clip(mean + generator.normal() / 10, 0.0, 1.0))
-        yield row, lambda prediction, label=label: label
+        yield row, _always(label)
 
 
 def contrary(seed: int) -> Rounds:
@@ -46,7 +46,11 @@ def switching(seed: int) -> Rounds:
     """A rule that turns round every 30 rounds, just when it has been learned."""
     for t, row in enumerate(_rows(np.random.default_rng(seed))):
         towards = (row["u"] > 0) == (t // 30 % 2 == 0)
-        yield row, lambda prediction, label=float(towards): label
+        yield row, _always(float(towards))
+
+
+def _always(label: float) -> Answer:
+    return lambda prediction: label
 
 
 def _rows(generator: np.random.Generator) -> Iterator[dict[str, Any]]:

@@ -53,9 +53,7 @@ def command(
     Beside it stands what groupwise and a single model would have had on the same rows. Prediction
     columns are never features or groups.
     """
-    from rich.console import Console
-
-    from groupwise.report.terminal import show
+    from groupwise.report.terminal import console, show
     from groupwise.tabular.compare import REPORT, compare
     from groupwise.tabular.plan import make_plan
     from groupwise.tabular.run import first_pass
@@ -81,7 +79,7 @@ def command(
             warn(warning)
         compared = compare(scan, plan, prediction, out, jobs)
     table, sentences = comparison_summary(compared)
-    show(Console(highlight=False), table)
+    show(console(), table)
     for sentence in sentences:
         typer.echo(sentence)
     if out is not None:

@@ -13,10 +13,8 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: all figures.")] = False,
 ) -> None:
     """Show regret and certificate of every group that a snapshot has seen."""
-    from rich.console import Console
-
     from groupwise.report.records import json_text
-    from groupwise.report.terminal import show
+    from groupwise.report.terminal import console, show
     from groupwise.tabular import model_file
     from groupwise.tabular.summary import FIRST, model_summary
 
@@ -30,7 +28,7 @@ def command(
         typer.echo("The model has seen no row yet.")
         return
     show(
-        Console(highlight=False),
+        console(),
         model_summary(table, loaded.loss.unit, reading.target, None if every else FIRST),
     )
     typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")

@@ -43,9 +43,7 @@ def command(
     Groups and features that are not given are proposed from the columns, and printed as TOML to
     keep and edit.
     """
-    from rich.console import Console
-
-    from groupwise.report.terminal import show
+    from groupwise.report.terminal import console, show
     from groupwise.tabular.plan import make_plan
     from groupwise.tabular.run import REPORT, first_pass, run
     from groupwise.tabular.settings import as_toml, request_from
@@ -73,7 +71,9 @@ def command(
             typer.echo(as_toml(plan))
         finished = run(scan, plan, out, jobs)
     table, sentence = summary(finished)
-    show(Console(highlight=False), table)
+    show(console(), table)
     typer.echo(sentence)
+    for warning in finished.warnings[len(plan.warnings) :]:
+        warn(warning)
     typer.echo(f"{scan.rows:,} rows in {finished.seconds:.1f} s, {finished.speed:,.0f} rows/s.")
     typer.echo(f"The report is {(out / REPORT).resolve()}")

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ TARGET = "(label)"
 """The column in which labels go into a replay."""
 
 
-class GroupwiseRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
+class GroupwiseRegressor(base.MiniBatchRegressor):
     """Square-loss regression with a regret guarantee for every group at once, for river.
 
     ``predict_one`` and ``learn_one`` are those of :class:`groupwise.Groupwise`; ``learn_many`` and
@@ -32,7 +33,7 @@ class GroupwiseRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
     with ``delay``). A label without such a prediction is learned from as if just predicted.
 
     In a pipeline, groups read the row that reaches this step: group columns must survive the
-    transformers before it. All of ``river.checks`` apply; none is skipped.
+    transformers before it, and be in every row. All of ``river.checks`` apply; none is skipped.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ class GroupwiseRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
         """The prediction for a row."""
         ticket = self.model.predict(self._row(x))
         self._remember(_key(x), ticket)
-        return ticket.prediction
+        return float(ticket.prediction)
 
     def learn_one(self, x: dict[Any, Any], y: float) -> None:
         """Learn from a row's label."""
@@ -162,14 +163,16 @@ class GroupwiseRegressor(base.MiniBatchRegressor):  # type: ignore[misc]
                 for x, label in zip(rows, labels.tolist(), strict=True):
                     self.learn_one(x, label)
                 return
-        frame = X.rename(columns=str).assign(**{TARGET: labels})
+        frame = X.rename(columns=str)
+        frame = frame[sorted(frame.columns)].assign(**{TARGET: labels})
         if self.intercept:
             frame[INTERCEPT] = 1.0
         self.model.replay(frame, TARGET)
         self.label_range = widened(self.label_range, labels)
 
     def _row(self, x: Mapping[Any, Any]) -> dict[str, Any]:
-        row = {name if isinstance(name, str) else str(name): value for name, value in x.items()}
+        """The row with its fields in order: river wants no number to depend on theirs."""
+        row = dict(sorted(((str(name), value) for name, value in x.items()), key=itemgetter(0)))
         if self.intercept:
             row[INTERCEPT] = 1.0
         return row

@@ -1,5 +1,6 @@
 """What the adapters have in common: plain constructor values to a model."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ def build(
     range: tuple[float, float] | None,
     learner: Any,
     aggregator: Any,
-    features: Sequence[str] | Mapping[str, tuple[float, float]] | None,
+    features: Any,
     indicators: bool,
     intercept: bool,
     seed: int,
@@ -39,12 +40,16 @@ def build(
 
 
 def as_groups(groups: Any) -> list[Group]:
-    """Declarations as they are, names of columns as ``by(name)``."""
+    """Declarations as they are, names of columns as ``by(name)``.
+
+    Copied: a declaration remembers its names once it is used, and suites that test estimators
+    compare parameters before and after.
+    """
     if groups is None:
         return []
     if isinstance(groups, (str, Group)):
         groups = [groups]
-    return [by(item) if isinstance(item, str) else item for item in groups]
+    return [by(item) if isinstance(item, str) else copy.deepcopy(item) for item in groups]
 
 
 def as_loss(range: tuple[float, float] | None) -> Loss:

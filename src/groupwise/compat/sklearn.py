@@ -125,7 +125,7 @@ class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         labels = column_or_1d(labels, warn=True).astype(np.float64)
         check_consistent_length(X, labels)
         model = self._build() if fresh else self.model_
-        backend = next((name for name in BACKENDS if find_spec(name)), None)
+        backend: Any = next((name for name in BACKENDS if find_spec(name)), None)
         if isinstance(table, nw.DataFrame):
             target = nw.new_series(TARGET, labels, backend=table.implementation)
             model.replay(table.with_columns(target).to_native(), TARGET)
@@ -143,7 +143,8 @@ class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _build(self) -> Groupwise:
-        groups, features = self.groups, self.features
+        groups: Any = self.groups
+        features: Any = self.features
         if isinstance(groups, (list, tuple)):
             groups = [self._name(item) for item in groups]
         if isinstance(features, Mapping):

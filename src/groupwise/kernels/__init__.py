@@ -5,8 +5,10 @@ what it compiles is cached on disk. No ``fastmath`` anywhere, so that a number n
 which driver computed it; where a fused multiply-add is wanted it is written out.
 """
 
+import contextlib
 import sys
 import threading
+from pathlib import Path
 from types import TracebackType
 
 COMPILE_NOTICE_SECONDS = 1.0
@@ -44,3 +46,24 @@ class compiling:
             file=sys.stderr,
             flush=True,
         )
+
+
+def _forget_outdated() -> None:
+    """Delete what was compiled from other sources than these.
+
+    numba looks only at the file of a function itself, not at those that it calls into.
+    """
+    folder = Path(__file__).parent
+    files = sorted(folder.glob("*.py"))
+    stamp = repr([(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files])
+    note = folder / "__pycache__" / "sources.txt"
+    with contextlib.suppress(OSError):
+        if note.exists() and note.read_text() == stamp:
+            return
+        for compiled in note.parent.glob("*.nb[ci]"):
+            compiled.unlink()
+        note.parent.mkdir(exist_ok=True)
+        note.write_text(stamp)
+
+
+_forget_outdated()

@@ -1,6 +1,6 @@
 """One round of the reduction where advice are vectors: weights, a draw, and what the label does.
 
-``advice`` has an action per awake group and learner; an action a loses (⟨a, costs⟩ + offset) / unit.
+``advice`` has an action per awake group and learner; action a loses (⟨a, costs⟩ + offset) / unit.
 """
 
 from numba import njit

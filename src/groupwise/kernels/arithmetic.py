@@ -93,3 +93,29 @@ def add_outer_rows(matrix, rows, sign, width):
         for k in range(count):
             factors[k] = sign * rows[k, i]
         combine_rows(matrix[i], True, rows, every, factors, width)
+
+
+@njit(nogil=True, cache=True)
+def invert(matrix):
+    """The inverse of a positive definite matrix, in place, by Gauss and Jordan.
+
+    Rows and columns that are 0 but for the diagonal are left alone, so what lies beyond the columns
+    in use changes no digit.
+    """
+    size = matrix.shape[0]
+    for k in range(size):
+        pivot = 1.0 / matrix[k, k]
+        row = matrix[k]
+        row[k] = 1.0
+        for j in range(size):
+            row[j] *= pivot
+        for i in range(size):
+            factor = matrix[i, k]
+            if i != k and factor != 0.0:
+                matrix[i, k] = 0.0
+                add_scaled(matrix[i], -factor, row, size)
+    for i in range(size):
+        for j in range(i):
+            mean = 0.5 * (matrix[i, j] + matrix[j, i])
+            matrix[i, j] = mean
+            matrix[j, i] = mean

@@ -105,6 +105,7 @@ def _open(handle):
         carray(_floats(handle[31]), (g,)),
         carray(_floats(handle[32]), (g, HELD, s)),
         carray(_integers(handle[33]), (g,)),
+        carray(_integers(handle[34]), (g,)),
     )
     return settings, parameters, learners, aggregator, ledger, sums
 
@@ -164,3 +165,5 @@ def settle(
         realised,
         baseline,
     )
+    if hindsight:
+        ridge.upkeep(learners, parameters, sums, groups)

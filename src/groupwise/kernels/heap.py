@@ -1,4 +1,4 @@
-"""A binary heap in two arrays: lengths, and the nodes they belong to; the least pair comes first."""
+"""A binary heap in two arrays: lengths, and the nodes they belong to; the least is first."""
 
 from numba import njit
 

@@ -17,6 +17,8 @@ HELD = 16
 @njit(nogil=True, cache=True, forceinline=True)
 def accumulate(sums, group, xi, xv, weight, y):
     """Add one row of a group."""
+    if sums.rows[group] >= 0:
+        sums.rows[group] += 1
     sums.power[group] += weight * y * y
     if xi.size == 0:
         return

@@ -7,7 +7,7 @@ from numba import njit
 
 from groupwise.kernels.arithmetic import bare
 from groupwise.kernels.hindsight import accumulate
-from groupwise.states import HindsightSums, LedgerState
+from groupwise.states import LedgerState
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -45,40 +45,20 @@ def baseline_losses(indptr, groups, losses, baseline, out):
 
 @njit(nogil=True, cache=True)
 def record_subsequences(
-    ledger,
-    sums,
-    share,
-    starts,
-    entries,
-    rows,
-    weights,
-    indptr,
-    indices,
-    values,
-    labels,
-    hindsight,
-    losses,
-    expected,
-    realised,
-    baseline,
+    ledger, share, starts, entries, rows, weights, losses, expected, realised, baseline
 ):
     """All rounds of every group in ``share``; arguments as in the learners' kernels."""
-    gram, moment, held = bare(sums.gram), bare(sums.moment), bare(sums.held)
-    indices, values, losses = bare(indices), bare(values), bare(losses)
+    losses = bare(losses)
     # Single numbers of neighbouring groups share cache lines, which threads would fight over.
     learners = losses.shape[1]
     mine = LedgerState(
         np.empty(1), np.empty(1), np.empty(1), np.empty(1), np.empty(1), np.empty((1, learners))
     )
-    power, count = np.empty(1), np.empty(1, dtype=np.int64)
     for group in share:
-        only = slice(group, group + 1)
         mine.rounds[0], mine.loss[0] = ledger.rounds[group], ledger.loss[group]
         mine.realised_loss[0], mine.delay[0] = ledger.realised_loss[group], ledger.delay[group]
         mine.baseline_loss[0] = ledger.baseline_loss[group]
         mine.expert_loss[0] = ledger.expert_loss[group]
-        power[0], count[0] = sums.power[group], sums.count[group]
-        own = HindsightSums(gram[only], moment[only], power, held[only], count)
         for entry in entries[starts[group] : starts[group + 1]]:
             row = rows[entry]
             charge(
@@ -91,17 +71,7 @@ def record_subsequences(
                 realised[row],
                 baseline[row],
             )
-            if hindsight:
-                accumulate(
-                    own,
-                    0,
-                    indices[indptr[row] : indptr[row + 1]],
-                    values[indptr[row] : indptr[row + 1]],
-                    weights[entry],
-                    labels[row],
-                )
         ledger.rounds[group], ledger.loss[group] = mine.rounds[0], mine.loss[0]
         ledger.realised_loss[group], ledger.delay[group] = mine.realised_loss[0], mine.delay[0]
         ledger.baseline_loss[group] = mine.baseline_loss[0]
         ledger.expert_loss[group] = mine.expert_loss[0]
-        sums.power[group], sums.count[group] = power[0], count[0]

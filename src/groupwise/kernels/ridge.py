@@ -10,11 +10,14 @@ penalty, whether it is of the forward form, and its forgetting factor.
 import numpy as np
 from numba import njit
 
-from groupwise.kernels.arithmetic import add_outer_rows, add_scaled, bare, dot
+from groupwise.kernels.arithmetic import add_outer_rows, add_scaled, bare, dot, invert
+from groupwise.kernels.hindsight import accumulate, fold
 from groupwise.kernels.vectors import combine_rows, subtract_outer
-from groupwise.states import RidgeState
+from groupwise.states import HindsightSums, RidgeState
 
 PENALTY, FORWARD, FORGETTING = 0, 1, 2
+REFRESH = 1 << 14
+"""Rounds of a group after which P and θ are computed anew."""
 FAINT = 1e-6
 """The strength at which a fading penalty is renewed."""
 
@@ -107,14 +110,50 @@ def forget(state, parameters, group, learner, weight):
             subtract_outer(inverse, held[k], inverse.shape[0])
         held[:] = 0.0
     theta = state.theta[group, learner]
-    precision = np.linalg.inv(inverse)
-    moment = precision @ theta
-    for i in range(precision.shape[0]):
-        precision[i, i] += penalty * (1.0 - strength)
-    renewed = np.linalg.inv(precision)
-    inverse[:] = 0.5 * (renewed + renewed.T)
-    theta[:] = inverse @ moment
+    every = np.arange(theta.size)
+    moment = np.empty(theta.size)
+    invert(inverse)
+    combine_rows(moment, False, inverse, every, theta, theta.size)
+    for i in range(theta.size):
+        inverse[i, i] += penalty * (1.0 - strength)
+    invert(inverse)
+    combine_rows(theta, False, inverse, every, moment, theta.size)
     state.strength[group, learner] = 1.0
+
+
+@njit(nogil=True, cache=True)
+def refresh(state, parameters, sums, group):
+    """P and θ anew from the sums Σ w x xᵀ and Σ w y x, free of what rounding has done to them.
+
+    With a small penalty and collinear columns P has entries of 1/λ, and what is lost of them adds
+    up over the rounds; the sums have no such entries. ``sums`` must be of the same rows.
+    """
+    if sums.count[group] > 0:
+        fold(sums.gram[group], sums.held[group])
+        sums.count[group] = 0
+    gram, moment = sums.gram[group], sums.moment[group]
+    size = min(gram.shape[0], state.theta.shape[2])
+    every = np.arange(size)
+    for learner in range(len(parameters)):
+        if parameters[learner, FORGETTING] < 1.0:
+            continue
+        inverse = state.inverse[group, learner]
+        for i in range(size):
+            for j in range(i):
+                inverse[i, j] = gram[i, j]
+                inverse[j, i] = gram[i, j]
+            inverse[i, i] = gram[i, i] + parameters[learner, PENALTY]
+        invert(inverse[:size, :size])
+        state.held[group, learner] = 0.0
+        combine_rows(state.theta[group, learner], False, inverse, every, moment[:size], size)
+
+
+@njit(nogil=True, cache=True)
+def upkeep(state, parameters, sums, groups):
+    """``refresh`` the groups whose turn it is, after a round of theirs."""
+    for group in groups:
+        if sums.rows[group] > 0 and sums.rows[group] % REFRESH == 0:
+            refresh(state, parameters, sums, group)
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -152,6 +191,8 @@ def step(state, parameters, groups, weights, xi, xv, y, width, advice):
 def step_subsequences(
     state,
     parameters,
+    sums,
+    hindsight,
     share,
     starts,
     entries,
@@ -168,7 +209,7 @@ def step_subsequences(
 
     ``entries[starts[g]:starts[g + 1]]`` are group g's places in the row-major list of (row, awake
     group) pairs; ``rows[e]`` and ``weights[e]`` are the row and weight at place e. Fills
-    ``advice[e]``.
+    ``advice[e]`` and, with ``hindsight``, adds the rows to ``sums``.
     """
     learners = len(parameters)
     scratch = np.empty(width)
@@ -181,6 +222,14 @@ def step_subsequences(
         bare(state.log_determinant),
         bare(state.strength),
     )
+    sums = HindsightSums(
+        bare(sums.gram),
+        bare(sums.moment),
+        bare(sums.power),
+        bare(sums.held),
+        bare(sums.count),
+        bare(sums.rows),
+    )
     indices, values, advice = bare(indices), bare(values), bare(advice)
     # Single numbers of neighbouring groups share cache lines, which threads would fight over.
     count = np.empty(1, dtype=np.int64)
@@ -188,6 +237,11 @@ def step_subsequences(
         np.empty((1, learners)),
         np.empty((1, learners)),
         np.empty((1, learners)),
+    )
+    power, waiting, added = (
+        np.empty(1),
+        np.empty(1, dtype=np.int64),
+        np.empty(1, dtype=np.int64),
     )
     for group in share:
         only = slice(group, group + 1)
@@ -203,6 +257,15 @@ def step_subsequences(
         count[0] = state.count[group]
         minimum[0], log_determinant[0] = state.minimum[group], state.log_determinant[group]
         strength[0] = state.strength[group]
+        own = HindsightSums(
+            sums.gram[only],
+            sums.moment[only],
+            bare(power),
+            sums.held[only],
+            bare(waiting),
+            bare(added),
+        )
+        power[0], waiting[0], added[0] = sums.power[group], sums.count[group], sums.rows[group]
         for entry in entries[starts[group] : starts[group + 1]]:
             row = rows[entry]
             xi = indices[indptr[row] : indptr[row + 1]]
@@ -212,6 +275,11 @@ def step_subsequences(
                     mine, parameters, 0, k, xi, xv, weights[entry], labels[row], width, scratch
                 )
             hold(mine, 0)
+            if hindsight:
+                accumulate(own, 0, xi, xv, weights[entry], labels[row])
+                if added[0] > 0 and added[0] % REFRESH == 0:
+                    refresh(mine, parameters, own, 0)
+        sums.power[group], sums.count[group], sums.rows[group] = power[0], waiting[0], added[0]
         state.count[group] = count[0]
         state.minimum[group], state.log_determinant[group] = minimum[0], log_determinant[0]
         state.strength[group] = strength[0]

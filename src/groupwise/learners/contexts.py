@@ -1,7 +1,5 @@
 """The distinct contexts that a learner knows, numbered."""
 
-import numpy as np
-
 from groupwise.arrays import capacity, enlarge
 from groupwise.states import Vector
 

@@ -16,8 +16,8 @@ from groupwise.states import Vector
 
 PYTHON = -1
 TUNING = 2.0
-"""ε over the one that minimises the bound with 1 − e^{−x} ≤ x. The bound itself is flat on that side
-(8 % more at 750 rounds) and the noise is half as large."""
+"""ε over the one that minimises the bound with 1 − e^{−x} ≤ x. The bound itself is flat on that
+side (8 % more at 750 rounds) and the noise is half as large."""
 
 
 class ContextualState(NamedTuple):

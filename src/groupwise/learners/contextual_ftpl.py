@@ -45,14 +45,14 @@ class ContextualFTPL:
     In expectation over the noise, against any policy and for labels that may depend on all earlier
     plays, in losses scaled to [0, 1]:
 
-        regret ≤ Σ w (1 − e^{−κ ε_t w}) + W / (n ε_T),   W = E max_f Σ_{x in S} ⟨f(x), z_x⟩ at ε = 1,
+        regret ≤ Σ w (1 − e^{−κ ε_t w}) + W / (n ε_T),  W = E max_f Σ_{x in S} ⟨f(x), z_x⟩, ε = 1,
 
     with κ = 1 (transductive) or |S| (separator) where the class takes the best for each label by
     itself, as stumps do; otherwise κ = n or |S| n². This is what the certificate shows. Proof: the
     density of the noise changes by at most e^{κ ε} where the noise is shifted by c_t at x_t
     (transductive), or in favour of the policy that is about to be overtaken, by 1 (n) in each entry
     (separator); so the policy is the same before and after c_t up to probability 1 − e^{−κ ε}. The
-    player who knows c_t loses at most what the noise adds, W/ε_T in labels, as the noise is centred.
+    player who knows c_t loses at most what the noise adds, W/ε_T in labels, as it is centred.
 
     References
     ----------

@@ -23,10 +23,8 @@ class Foreign:
 
     Parameters
     ----------
-    model : the river or scikit-learn object; it is copied, never changed.
-    atomic : True says that ``learn_one``/``partial_fit`` changes nothing when it raises. The model
-        is then updated in place; otherwise a copy is updated and put in its place, which costs a
-        deep copy a round.
+    model : the river or scikit-learn object; it is copied, never changed. A label updates a copy of
+        each awake group's model and then puts the copies in place, so that all are updated or none.
 
     >>> from sklearn.linear_model import SGDRegressor
     >>> Foreign(SGDRegressor()).name
@@ -38,7 +36,7 @@ class Foreign:
     aggregator's guarantee towards it holds in full. It cannot be saved in a snapshot.
     """
 
-    def __init__(self, model: Any, atomic: bool = False) -> None:
+    def __init__(self, model: Any) -> None:
         if all(hasattr(model, method) for method in ("predict_one", "learn_one")):
             self._river = True
         elif all(hasattr(model, method) for method in ("predict", "partial_fit")):
@@ -49,7 +47,6 @@ class Foreign:
                 "nor predict and partial_fit (scikit-learn), so it cannot learn online."
             )
         self.model = copy.deepcopy(model)
-        self.atomic = atomic
         update = model.learn_one if self._river else model.partial_fit
         parameters = inspect.signature(update).parameters
         self._weight_name = next((n for n in ("w", "sample_weight") if n in parameters), None)

@@ -97,7 +97,7 @@ class FTPL:
 
 
 class FTPLState(NamedTuple):
-    """Per group: what the learner knows, and (``seen``, ``offset``) the sums that hindsight needs."""
+    """Per group: what the learner knows; ``seen`` and ``offset`` are sums for hindsight."""
 
     costs: Vector
     clock: Vector

@@ -42,9 +42,7 @@ class ObjectBank:
         updated: dict[tuple[int, int], Learner] = {}
         for group, weight in _pairs(awake):
             for k in range(len(self.prototypes)):
-                learner = self._learner(group, k, weight)
-                if not getattr(learner, "atomic", False) or (group, k) not in self.learners:
-                    learner = copy.deepcopy(learner)
+                learner = copy.deepcopy(self._learner(group, k, weight))
                 learner.update(row, label, weight)
                 updated[group, k] = learner
         self.learners.update(updated)

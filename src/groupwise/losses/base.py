@@ -86,7 +86,7 @@ class Loss:
         """The loss by name, for files; ``loss_from_dict`` reads it."""
         return {"type": type(self).__name__, **asdict(cast(Any, self))}
 
-    def _number(self, label: object) -> float:
+    def _number(self, label: Any) -> float:
         if type(label) is not float:
             if isinstance(label, np.generic):
                 label = label.item()
@@ -105,10 +105,11 @@ class Loss:
                 f"Label {label:g} is outside [{self.low:g}, {self.high:g}]. "
                 f"Give losses.{type(self).__name__}(low, high) the range of your labels."
             )
-        return label
+        number: float = label
+        return number
 
 
-def check_range(low: float, high: float) -> None:
+def check_range(low: Any, high: Any) -> None:
     """Refuse what is not a range of labels."""
     numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in (low, high))
     if not numbers or not (math.isfinite(low) and math.isfinite(high)) or not low < high:

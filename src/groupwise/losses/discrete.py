@@ -23,8 +23,8 @@ class ZeroOne(Loss):
     """
 
     kernel: ClassVar[int] = 3
-    low: ClassVar[float] = 0.0
-    high: ClassVar[float] = 1.0
+    low = 0.0
+    high = 1.0
 
     @property
     def unit(self) -> float:

@@ -15,6 +15,10 @@ LARGEST_LABEL = 1e50
 """Without a range no label may be larger: fourth powers, sums of them too, must stay finite."""
 
 
+CERTAINTY = 1e-15
+"""How close to 0 and 1 advice may come under log loss: a loss must stay finite."""
+
+
 @dataclass(frozen=True)
 class Square(Loss):
     """(prediction − label)², for labels in [low, high].
@@ -55,8 +59,8 @@ class Unbounded(Loss):
     -12.5
     """
 
-    low: ClassVar[float] = -math.inf
-    high: ClassVar[float] = math.inf
+    low = -math.inf
+    high = math.inf
     kernel: ClassVar[int] = 0
     convex: ClassVar[bool] = True
     linear_hindsight: ClassVar[bool] = True
@@ -122,8 +126,8 @@ class Absolute(Loss):
 class Log(Loss):
     """−y ln p − (1 − y) ln(1 − p), for labels and predictions in [0, 1].
 
-    1-mixable. Unbounded where ``floor`` is 0; with a floor, advice is clipped to
-    [floor, 1 − floor] and the loss is at most ln(1/floor).
+    1-mixable. With a floor, advice is clipped to [floor, 1 − floor] and the loss is at most
+    ln(1/floor). Without one it counts as unbounded; advice still keeps 1e-15 away from certainty.
 
     >>> round(Log(floor=0.01).unit, 3)
     4.605
@@ -132,8 +136,8 @@ class Log(Loss):
     floor: float = 0.0
     kernel: ClassVar[int] = 2
     convex: ClassVar[bool] = True
-    low: ClassVar[float] = 0.0
-    high: ClassVar[float] = 1.0
+    low = 0.0
+    high = 1.0
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.floor < FLOOR_LIMIT:
@@ -157,4 +161,5 @@ class Log(Loss):
 
     @property
     def advice_range(self) -> tuple[float, float]:
-        return self.floor, 1.0 - self.floor
+        least = max(self.floor, CERTAINTY)
+        return least, 1.0 - least

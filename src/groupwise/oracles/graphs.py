@@ -68,14 +68,18 @@ def path_set(graph: Digraph, source: int, target: int) -> ActionSet | None:
     Only nodes on some way from source to target are kept; the source becomes number 0, and where
     the rest has no cycle, nodes are in topological order.
     """
-    forward = _reached(graph.tails, graph.heads, graph.nodes, source)
+    # No path needs an edge out of the target or into the source: without them, every node that is
+    # kept is reached before the target.
+    inner = (graph.tails != target) & (graph.heads != source)
+    tails, heads = graph.tails[inner], graph.heads[inner]
+    forward = _reached(tails, heads, graph.nodes, source)
     if target not in forward:
         return None
-    useful = forward & _reached(graph.heads, graph.tails, graph.nodes, target)
+    useful = forward & _reached(heads, tails, graph.nodes, target)
     kept = [
         e
-        for e, (tail, head) in enumerate(_pairs(graph.tails, graph.heads))
-        if tail in useful and head in useful and tail != target and head != source
+        for e in np.flatnonzero(inner).tolist()
+        if int(graph.tails[e]) in useful and int(graph.heads[e]) in useful
     ]
     order = _topological(useful, [(int(graph.tails[e]), int(graph.heads[e])) for e in kept])
     kind = linear_oracles.DIJKSTRA if order is None else linear_oracles.ACYCLIC

@@ -60,12 +60,14 @@ def certify(
     aggregator = unit * float(bounds[group, least])
     delay = unit * float(ledger.state.delay[group])
     total = learner + aggregator + delay
-    if not reduction.loss.ranged or float(reduction.state.largest[0]) > 1.0 + ROUNDING:
+    beyond = reduction.loss.bounded and float(reduction.state.largest[0]) > 1.0 + ROUNDING
+    if not reduction.loss.ranged or beyond:
         status = VOID
     elif total > unit * float(ledger.state.rounds[group]):
         status = VACUOUS
     elif any(getattr(learner, "randomised", False) for learner in reduction.learners):
-        status = ESTIMATED if proved is None else IN_EXPECTATION
+        heuristic = proved is None and type(reduction) is not Reduction
+        status = ESTIMATED if heuristic else IN_EXPECTATION
     else:
         status = PROVED
     a_priori = _a_priori(reduction, group, best)

@@ -1,12 +1,15 @@
 """The ledger: what was lost on every group, and what regret needs to be known about it."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from groupwise.arrays import capacity, enlarge, room
 from groupwise.kernels.hindsight import HELD
 from groupwise.kernels.ledger import record
+from groupwise.learners.ridge import Ridge
+from groupwise.losses import Loss
 from groupwise.protocols import Awake, Row
 from groupwise.reduction import Settlement
 from groupwise.regret.hindsight import gram_matrix, least_squares_loss
@@ -25,6 +28,7 @@ class Ledger:
             np.zeros(0),
             np.zeros((0, HELD, 0)),
             np.zeros(0, dtype=np.int64),
+            np.zeros(0, dtype=np.int64),
         )
 
     def reserve(self, groups: int, features: int) -> None:
@@ -42,6 +46,7 @@ class Ledger:
             enlarge(self.sums.power, (g,)),
             enlarge(self.sums.held, (g, HELD, d)),
             enlarge(self.sums.count, (g,)),
+            enlarge(self.sums.rows, (g,)),
         )
 
     def record(
@@ -76,6 +81,11 @@ class Ledger:
             self.sums.moment[group, :features],
             float(self.sums.power[group]),
         )
+
+
+def keeps_sums(learners: Sequence[object], loss: Loss) -> bool:
+    """Are the sums of squares needed: for hindsight, or by ridge learners against rounding?"""
+    return loss.linear_hindsight or any(isinstance(learner, Ridge) for learner in learners)
 
 
 def baseline_of(losses: Vector, awake: Awake, baseline: int) -> float:

@@ -50,8 +50,8 @@ class Drawing(NamedTuple):
     cells: tuple[tuple[float, float, float, float], ...]
 
 
-def draw(figure: Figure) -> Drawing:
-    """Draw a figure."""
+def draw(figure: Figure, pdf: bool = True) -> Drawing:
+    """Draw a figure; the PDF only where it is wanted, since it takes as long as all the rest."""
     import matplotlib
     from matplotlib.figure import Figure as Canvas
 
@@ -76,11 +76,12 @@ def draw(figure: Figure) -> Drawing:
             _draw_panel(axes, panel, figure)
         if figure.shared_legend:
             _legend(canvas, height)
-        svg, pdf = io.StringIO(), io.BytesIO()
+        svg, document = io.StringIO(), io.BytesIO()
         canvas.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
-        canvas.savefig(pdf, format="pdf", metadata={"CreationDate": None})
+        if pdf:
+            canvas.savefig(document, format="pdf", metadata={"CreationDate": None})
     cells = tuple((x * POINTS_PER_INCH, y * POINTS_PER_INCH, *_cell()) for x, y in places)
-    return Drawing(rounded(svg.getvalue(), 2), pdf.getvalue(), cells)
+    return Drawing(rounded(svg.getvalue(), 2), document.getvalue(), cells)
 
 
 def _cell() -> tuple[float, float]:

@@ -92,7 +92,7 @@ def reproduce(
         write(out / f"{result.name}.tex", latex(table_of(result).without(EXACT)))
         show(result)
     count = sum(1 for result in results for _ in figures_of(result))
-    with progress_bar(count, "figures", progress) as advance:
+    with progress_bar(count, "figures", progress, "figures") as advance:
         illustrations = illustrate(results, out, plan.jobs, advance)
     page = write(out / "index.html", html(page_of(results, illustrations, notes)))
     return Reproduction(results, notes, page)
@@ -135,7 +135,7 @@ def _run(
     runs = {what: found for what, path in wanted.items() if (found := store.load(path)) is not None}
     missing = [what for what in wanted if what not in runs]
     tasks = [Task(sources[name], order, seed, plan.settings) for name, order, seed in missing]
-    with progress_bar(len(wanted), "seeds", progress) as advance:
+    with progress_bar(len(wanted), "runs", progress, "seeds") as advance:
         advance(len(runs))
         for number, run in run_tasks(tasks, plan.engine, plan.jobs):
             store.save(wanted[missing[number]], run)

@@ -16,45 +16,58 @@ BLOCK = 1 << 22
 """Bytes at a time; a row must fit in."""
 HEADER_LIMIT = 1 << 20
 DELIMITERS = ",;\t|"
-_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+_RAGGED = re.compile(r"(?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
 
 
 def chunks(source: Source, columns: Sequence[str] | None) -> Iterator["tuple[pa.Table, int]"]:
     """All cells as text; an empty one is missing."""
     import pyarrow as pa
-    import pyarrow.csv as arrow
 
     names, delimiter = header(source)
     wanted = [i for i, name in enumerate(names) if columns is None or name in columns]
-    # Columns are called by number here, so that a header of any kind does no harm.
-    numbers = [str(i) for i in range(len(names))]
-    file = pa.OSFile(str(source.path))
-    stream = pa.CompressedInputStream(file, "gzip") if source.compressed else file
     count = 0
     try:
-        with file:
-            reader = arrow.open_csv(
-                stream,
-                read_options=arrow.ReadOptions(
-                    block_size=BLOCK, column_names=numbers, skip_rows_after_names=1
-                ),
-                parse_options=arrow.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-                convert_options=arrow.ConvertOptions(
-                    column_types=dict.fromkeys(numbers, pa.string()),
-                    include_columns=[str(i) for i in wanted],
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=True,
-                ),
-            )
-            for batch in reader:
+        with pa.OSFile(str(source.path)) as file:
+            for batch in _reader(source, file, len(names), delimiter, wanted):
                 count += batch.num_rows
                 table = pa.Table.from_batches([batch])
                 yield table.rename_columns([names[i] for i in wanted]), file.tell()
     except (pa.ArrowInvalid, OSError) as error:
-        raise _refusal(source, error, len(names)) from None
+        raise _refusal(source, str(error), len(names), delimiter) from None
     if not count:
         raise DataError(f"{shown(source.name)} has a header but no rows.")
+
+
+def _reader(
+    source: Source,
+    file: Any,
+    width: int,
+    delimiter: str,
+    wanted: Sequence[int],
+    threads: bool = True,
+) -> Any:
+    import pyarrow as pa
+    import pyarrow.csv as arrow
+
+    # Columns are called by number here, so that a header of any kind does no harm.
+    numbers = [str(i) for i in range(width)]
+    return arrow.open_csv(
+        pa.CompressedInputStream(file, "gzip") if source.compressed else file,
+        read_options=arrow.ReadOptions(
+            block_size=BLOCK,
+            column_names=numbers,
+            skip_rows_after_names=1,
+            use_threads=threads,
+        ),
+        parse_options=arrow.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=arrow.ConvertOptions(
+            column_types=dict.fromkeys(numbers, pa.string()),
+            include_columns=[str(i) for i in wanted],
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+        ),
+    )
 
 
 def header(source: Source) -> tuple[list[str], str]:
@@ -84,20 +97,35 @@ def header(source: Source) -> tuple[list[str], str]:
     return names, delimiter
 
 
-def _refusal(source: Source, error: Any, width: int) -> DataError:
-    message = str(error)
-    ragged = _RAGGED.search(message)
-    if ragged:
-        row, _, found = ragged.groups()
+def _refusal(source: Source, message: str, width: int, delimiter: str) -> DataError:
+    if _RAGGED.search(message):
+        row, found = _ragged_row(source, width, delimiter)
         return DataError(
-            f"Line {row} of {shown(source.name)} has {found} cells and the header has {width}. "
-            "Make all lines equally long; put quotes around cells that hold the delimiter."
+            f"Row {row} of {shown(source.name)} has {found} cells and the header has {width}. "
+            "Make all rows equally long; put quotes around cells that hold the delimiter."
         )
     if "UTF8" in message:
         return _not_text(source)
     if "Empty CSV" in message:
         return DataError(f"{shown(source.name)} has a header but no rows.")
     return DataError(f"Cannot read {shown(source.name)}: {shown(message)}.")
+
+
+def _ragged_row(source: Source, width: int, delimiter: str) -> tuple[str, str]:
+    """Which row has how many cells: rows are counted only when one thread reads them."""
+    import pyarrow as pa
+
+    message = ""
+    with pa.OSFile(str(source.path)) as file:
+        try:
+            for _ in _reader(source, file, width, delimiter, [0], threads=False):
+                pass
+        except pa.ArrowInvalid as error:
+            message = str(error)
+    found = _RAGGED.search(message)
+    if found is None or found[1] is None:
+        return "?", "?"
+    return str(int(found[1]) - 1), found[2]  # the header is not counted
 
 
 def _not_text(source: Source) -> DataError:

@@ -11,7 +11,7 @@ from groupwise.errors import ConfigurationError, DataError
 from groupwise.progress import meter
 from groupwise.report.records import json_text
 from groupwise.report.versions import versions
-from groupwise.tabular.curves import Curve, Curves
+from groupwise.tabular.curves import Curve, Curves, regret_of
 from groupwise.tabular.outputs import outputs
 from groupwise.tabular.proposal import infinite, missing
 from groupwise.tabular.ranking import Row, ranked
@@ -110,7 +110,7 @@ def compare(
             if table is not None:
                 logged.record(table)
             advance(len(piece.numbers), len(piece.numbers))
-    table = model.regret()
+    table = regret_of(model)
     curves.record(table)
     logged.record(table)
     players = {column: f"{REGRET_OF}{column}" for column in columns}
@@ -139,7 +139,7 @@ def _check(found: "Scan", plan: "Plan", columns: Sequence[str]) -> None:
                 f"{profile.text_row}, which is no number."
             )
         if profile.missing:
-            raise DataError(f"{missing(profile)} Or drop those rows.")
+            raise DataError(f"{missing(profile)} Leave out the rows without a prediction.")
         if profile.infinite:
             raise DataError(infinite(profile))
 

@@ -6,12 +6,13 @@ from groupwise.report.page import Page, html
 from groupwise.report.versions import versions
 from groupwise.tabular.page import (
     ahead,
+    all_section,
     certified,
     curve_section,
     data,
-    group_sections,
     settings,
     warning_section,
+    worst_section,
 )
 from groupwise.tabular.summary import comparison_summary
 from groupwise.tabular.text import shown
@@ -40,9 +41,10 @@ def compare_page(compared: "Comparison") -> str:
             lead=[*more, text, *ahead(plan)],
             summary=None,
             sections=[
-                *group_sections(rows, compared.unit, plan.target, players),
+                worst_section(rows, compared.unit, plan.target, players),
                 curve_section(rows, compared.curves.by_group, compared.unit, logged),
                 *warning_section(plan.warnings),
+                *all_section(rows, compared.unit, plan.target, players),
             ],
             facts={
                 "Settings": settings(plan, compared.features),

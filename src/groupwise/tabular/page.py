@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SHORT = 25
 """So many groups are shown first, and drawn; all of them follow."""
+FEW = 40
+"""Up to so many, all of them are in the first table."""
 PANEL_NAME = 36
 
 NOTE = (
@@ -30,8 +32,9 @@ NOTE = (
     "linear model that fits all the group’s rows best, fitted after the fact. Single model: one "
     "online ridge regression for everybody. Regret: squared error beyond that of the best in "
     "hindsight, summed over the group’s rounds; 1 is one prediction off by the whole range of the "
-    "label. Certificate: the regret cannot be above it; grey where it says nothing, being above "
-    "what all rounds together could lose. Green: at least half a percent better than the single "
+    "label, and below 0 every linear model for the group was beaten. Certificate: the regret "
+    "cannot be above it; grey where it says nothing, being above what all rounds together could "
+    "lose. Green: at least half a percent better than the single "
     "model, red: worse."
 )
 SMALL = f"Groups with under {ENOUGH} rounds are grey and come last: on so few, regret is all start."
@@ -49,9 +52,10 @@ def run_page(finished: "Finished") -> str:
             lead=[*_lead(finished, rows), *ahead(plan)],
             summary=None,
             sections=[
-                *group_sections(rows, finished.unit, plan.target),
+                worst_section(rows, finished.unit, plan.target),
                 curve_section(rows, finished.curves.by_group, finished.unit),
-                *warning_section(plan.warnings),
+                *warning_section(finished.warnings),
+                *all_section(rows, finished.unit, plan.target),
             ],
             facts={
                 "Settings": settings(plan, finished.features),
@@ -66,18 +70,19 @@ def headline(rows: Sequence[Row]) -> str:
     """The worst group, in a sentence."""
     row = worst(rows)
     single = typical_error(row, "baseline_regret")
-    compared = f", a single model for everybody {amount(single)}" if np.isfinite(single) else ""
+    compared = f", and a single model for everybody by {amount(single)}"
     return (
         f"Worst group: {title_of(row['group'])}. Over its {amount(row['rounds'])} rounds a "
         f"prediction is typically off by {amount(typical_error(row))}; the best linear model for "
-        f"this group alone, in hindsight, by {amount(typical_error(row, None))}{compared}."
+        f"this group alone, in hindsight, by {amount(typical_error(row, None))}"
+        f"{compared if np.isfinite(single) else ''}."
     )
 
 
 def _lead(finished: "Finished", rows: Sequence[Row]) -> list[str]:
     found = []
     gained = most_gained(rows)
-    if gained is not None:
+    if gained is not None and gained is not worst(rows):
         found.append(
             f"Most is gained on {title_of(gained['group'])}: typically off by "
             f"{amount(typical_error(gained))} rather than the single model’s "
@@ -85,9 +90,9 @@ def _lead(finished: "Finished", rows: Sequence[Row]) -> list[str]:
         )
     groups = len(rows) - 1
     found.append(
-        f"{shown(finished.plan.target)} was predicted for {finished.scan.rows:,} rows one after "
-        f"another, each before its label was learned from, with a model for everybody and one for "
-        f"each of {groups:,} groups. {certified(finished.table)}"
+        f"The column {shown(finished.plan.target)} was predicted for {finished.scan.rows:,} rows "
+        "one after another, each before its label was learned from, with a model for everybody and "
+        f"one for each of {groups:,} groups. {certified(finished.table)}"
     )
     return found
 
@@ -114,20 +119,30 @@ def ahead(plan: "Plan") -> list[str]:
     ]
 
 
-def group_sections(
+def worst_section(
+    rows: Sequence[Row], unit: float, target: str, others: Mapping[str, str] | None = None
+) -> Section:
+    """The worst groups; all of them where they are few."""
+    few = len(rows) <= FEW
+    title = "Groups" if few else "Worst groups"
+    chosen = rows if few else rows[:SHORT]
+    table = group_table(chosen, unit, target, title, others, f"{NOTE} {SMALL}")
+    return Section(title, "groups", [table])
+
+
+def all_section(
     rows: Sequence[Row], unit: float, target: str, others: Mapping[str, str] | None = None
 ) -> list[Section]:
-    """The worst groups, and all of them where they are many."""
-    note = f"{NOTE} {SMALL}"
-    if len(rows) <= SHORT + 10:
-        table = group_table(rows, unit, target, "Groups", others, note)
-        return [Section("Groups", "groups", [table])]
-    first = group_table(rows[:SHORT], unit, target, "Worst groups", others, note)
-    everything = group_table(rows, unit, target, "All groups", others)
-    text = f"All {len(rows):,} groups, in the same order: everybody, then by regret per round."
+    """All groups, where they are many."""
+    if len(rows) <= FEW:
+        return []
+    text = f"All {len(rows):,} groups in the same order: everybody, then by regret per round."
     return [
-        Section("Worst groups", "groups", [first]),
-        Section("All groups", "all-groups", [text, everything]),
+        Section(
+            "All groups",
+            "all-groups",
+            [text, group_table(rows, unit, target, "All groups", others)],
+        )
     ]
 
 
@@ -155,7 +170,7 @@ def curve_section(
         "regret",
         tuple(panels),
     )
-    block = Illustration(figure, inline(figure, draw(figure)))
+    block = Illustration(figure, inline(figure, draw(figure, pdf=False)))
     return Section("Regret over time", "curves", [block])
 
 

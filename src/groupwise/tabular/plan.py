@@ -104,8 +104,8 @@ def make_plan(
         warnings += proposal.warnings
         if strict and problems:
             raise DataError(
-                f"{problems[0]} Or leave the column out with --drop, or say which columns to use "
-                "with --features and --groups (groupwise init proposes them)."
+                f"{problems[0]} Leave the column out with --drop, or say which columns to use with "
+                "--features and --groups (groupwise init proposes them)."
             )
     else:
         features = {name: _asked(scan, name, bounds, target) for name, bounds in asked.items()}
@@ -153,7 +153,7 @@ def _target(scan: Scan, request: Request) -> str:
             f"{profile.text_row}, which is no number. Labels are numbers."
         )
     if profile.missing:
-        raise DataError(missing(profile) + " Or drop those rows: every row needs its label.")
+        raise DataError(missing(profile) + " Every row needs its label: leave out those without.")
     if profile.infinite:
         raise DataError(infinite(profile))
     return profile.name
@@ -184,7 +184,7 @@ def _asked(scan: Scan, name: str, bounds: object, target: str) -> tuple[float, f
     if profile.distinct < 2 and bounds is None:
         raise DataError(f"{one_value(profile)} Take it off the features.")
     if profile.missing:
-        raise DataError(f"{missing(profile)} Or take it off the features.")
+        raise DataError(f"{missing(profile)} Fill in, or take it off the features.")
     if profile.infinite:
         raise DataError(infinite(profile))
     if bounds == LEVELS_WORD or (bounds is None and profile.kind == "text"):
@@ -200,8 +200,9 @@ def _asked(scan: Scan, name: str, bounds: object, target: str) -> tuple[float, f
 def _label_range(profile: Profile) -> tuple[float, float]:
     if profile.low == profile.high:
         raise DataError(
-            f"The label column {quoted(profile.name)} holds one value only ({amount(profile.low)}), "
-            "so there is nothing to predict. If others are to come, give --range LOW,HIGH."
+            f"The label column {quoted(profile.name)} holds one value only "
+            f"({amount(profile.low)}), so there is nothing to predict. If others are to come, "
+            "give --range LOW,HIGH."
         )
     return profile.low, profile.high
 
@@ -229,8 +230,10 @@ def _looked_ahead(request: Request, asked: object, features: Features) -> tuple[
         one = len(looked_up) == 1
         what = f"{shown(looked_up[0])} is" if one else f"{len(looked_up)} features are"
         found.append(f"the range{'' if one else 's'} that {what} scaled from")
-    if asked is None or (request.groups is None and "groups" not in request.text):
-        found.append("which columns are groups and which are features")
+    proposed = ["groups"] if request.groups is None and "groups" not in request.text else []
+    proposed += ["features"] if asked is None else []
+    if proposed:
+        found.append(f"which columns are {' and which are '.join(proposed)}")
     if request.order is not None:
         found.append("the order of the rows")
     return tuple(found)

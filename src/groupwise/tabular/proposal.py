@@ -43,8 +43,10 @@ def propose_groups(scan: Scan, others: Collection[str]) -> list[Group]:
 
 
 def is_few_valued(profile: Profile) -> bool:
-    """Whether a column's values make groups."""
-    most = LEVELS if profile.kind == "text" else FEW if profile.whole else 0
+    """Whether a column's values make groups; numbers that are missing here and there do not."""
+    most = LEVELS
+    if profile.kind == "number":
+        most = FEW if profile.whole and not profile.missing else 0
     present = profile.rows - profile.missing
     return 2 <= profile.distinct <= most and 2 * profile.distinct <= max(present, 4)
 
@@ -57,9 +59,14 @@ def keep_indicators(scan: Scan, groups: Sequence[Group]) -> bool:
 def propose_features(
     scan: Scan, others: Collection[str], groups: Sequence[Group], indicators: bool
 ) -> Proposal:
-    """Every usable column that is not a feature already, as the indicators of its groups."""
+    """Every usable column that is not a feature already, as the indicators of its groups.
+
+    A column whose every value is a group holds names, whatever they look like: it is never read as
+    a number.
+    """
     proposal = Proposal()
-    covered = {one.column for one in groups if isinstance(one, By)} if indicators else set()
+    named = {one.column for one in groups if isinstance(one, By)}
+    covered = named if indicators else {n for n in named if scan.columns[n].distinct > LEVELS}
     weights = {column for one in groups for column in one.weight_columns}
     grouped = {column for one in groups for column in one.columns}
     for name, profile in scan.columns.items():
@@ -74,14 +81,14 @@ def propose_features(
                     f"texts in {profile.rows:,} rows, too many for a feature. (For groups it can "
                     "be named in --groups.)"
                 )
-        elif profile.kind == "text" and profile.missing and name in grouped:
+        elif profile.missing and (name in named or (profile.kind == "text" and name in grouped)):
             pass  # groups may be missing, features may not
         elif profile.missing:
             proposal.problems.append(missing(profile))
         elif profile.infinite:
             proposal.problems.append(infinite(profile))
         else:
-            proposal.features[name] = scaling(profile)
+            proposal.features[name] = None if name in named else scaling(profile)
     return proposal
 
 
@@ -100,10 +107,8 @@ def one_value(profile: Profile) -> str:
 def missing(profile: Profile) -> str:
     """A column with holes in it."""
     count = "a missing value" if profile.missing == 1 else f"{profile.missing:,} missing values"
-    return (
-        f"Column {quoted(profile.name)} has {count}, the first in row {profile.first_missing}. "
-        "Fill them in."
-    )
+    where = "in" if profile.missing == 1 else "the first in"
+    return f"Column {quoted(profile.name)} has {count}, {where} row {profile.first_missing}."
 
 
 def infinite(profile: Profile) -> str:

@@ -4,9 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from groupwise.groups import ALWAYS_ON
+from groupwise.tabular.text import quoted
 
 ENOUGH = 30
 """On fewer rounds regret per round says more about the start than about the group."""
+
+EXACT = 1e-6
+"""A linear model whose error is so small a part of ours has found the label in the features."""
 
 Row = dict[str, Any]
 
@@ -50,3 +54,14 @@ def most_gained(rows: Iterable[Row]) -> Row | None:
 def gain(row: Row) -> float:
     """What the single model loses more than we do, per round."""
     return per_round(row, "baseline_regret") - per_round(row)
+
+
+def afterwards(rows: Iterable[Row], target: str) -> list[str]:
+    """What can only be said when the run is over."""
+    every = next((row for row in rows if row["group"] == ALWAYS_ON), None)
+    if every is None or is_small(every) or every["best_loss"] > EXACT * every["loss"]:
+        return []
+    return [
+        f"Some features together give {quoted(target)} exactly, as the parts of a sum do. If they "
+        "become known only with the label, leave them out with --drop."
+    ]

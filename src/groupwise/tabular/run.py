@@ -9,9 +9,10 @@ from groupwise.progress import meter
 from groupwise.report.records import json_text
 from groupwise.report.versions import versions
 from groupwise.tabular import model_file
-from groupwise.tabular.curves import POINTS, Curves
+from groupwise.tabular.curves import POINTS, Curves, regret_of
 from groupwise.tabular.outputs import outputs
 from groupwise.tabular.predictions import joined, prediction_file
+from groupwise.tabular.ranking import afterwards
 from groupwise.tabular.rows import AT_MOST, pieces, replay
 from groupwise.tabular.scan import Scan, scan
 
@@ -34,6 +35,11 @@ class Finished:
     unit: float
     features: int
     seconds: float
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know about the columns, before and after the run."""
+        return (*self.plan.warnings, *afterwards(self.table.rows, self.plan.target))
 
     @property
     def speed(self) -> float:
@@ -78,7 +84,7 @@ def run(
                 done += len(piece.numbers)
                 curves.reached(model, done)
                 advance(len(piece.numbers), len(piece.numbers))
-        table = model.regret()
+        table = regret_of(model)
         curves.record(table)
         seconds = time.monotonic() - started
         width = len(model._encoder.names)
@@ -98,6 +104,7 @@ def record(finished: Finished) -> dict[str, Any]:
         "comparator": finished.table.comparator,
         "rounds": finished.scan.rows,
         **facts(finished.scan, finished.plan),
+        "warnings": list(finished.warnings),
         "versions": versions(),
     }
 

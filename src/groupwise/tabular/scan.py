@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from groupwise.errors import DataError
-from groupwise.tabular.cells import Kind, are_identifiers, as_numbers
+from groupwise.tabular.cells import MISSING, Kind, are_identifiers, as_numbers
 from groupwise.tabular.source import Source
 from groupwise.tabular.text import listed, quoted, shown
 
@@ -128,6 +128,8 @@ def scan(
     for profile in profiles.values():
         if profile.missing == profile.rows:
             profile.kind = "text"
+        if profile.kind == "number" and profile.values is not None:
+            profile.values.difference_update(MISSING)
     found = Scan(source, rows, profiles)
     if order is not None:
         found.column(order, "to sort by")

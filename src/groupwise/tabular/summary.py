@@ -28,15 +28,16 @@ def model_summary(
 ) -> Table:
     """The worst groups of a model."""
     rows = ranked(table.rows)
-    return group_table(rows[:first], unit, target, _title(len(rows), first))
+    return group_table(rows[:first], unit, target, _title(len(rows), first), narrow=True)
 
 
 def comparison_summary(compared: "Comparison") -> tuple[Table, list[str]]:
     """The groups on which the logged predictions are worst, and a sentence for each of them."""
     rows, first = compared.rows, FIRST
     target = compared.plan.target
+    title = _title(len(rows), first)
     table = group_table(
-        rows[:first], compared.unit, target, _title(len(rows), first), compared.players
+        rows[:first], compared.unit, target, title, compared.players, narrow=True
     )
     sentences = []
     for name, key in compared.players.items():
