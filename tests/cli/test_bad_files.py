@@ -17,7 +17,7 @@ FILES = {
     "missing target": (b"a,b,z\n1,x,2\n3,y,4\n", "no column 'y' for the label.*'a', 'b', 'z'"),
     "non-numeric target": (b"a,b,y\n1,x,2\n3,y,hot\n", "holds 'hot' in row 2, which is no number"),
     "NaN label": (b"a,b,y\n1,x,2\n3,y,NaN\n", "'y' has a missing value, in row 2"),
-    "NaN feature": (b"a,b,y\n1,x,2\nNaN,y,1\n,x,3\n", "'a' has 2 missing .* first in row 2"),
+    "NaN feature": (b"a,b,y\n1,x,2\nNaN,y,1\n,x,3\n4,y,3\n", "'a' has 2 missing .* first in row 2"),
     "infinite feature": (b"a,b,y\n1,x,2\ninf,y,1\n3,x,3\n", "'a' holds an infinite .* in row 2"),
     "a column of one value": (b"a,b,y\n1,x,2\n3,x,4\n2,x,1\n", "'b' holds one value only"),
     "a column of nothing": (b"a,b,y\n1,,2\n3,,4\n2,,1\n", "'b' holds no value at all"),

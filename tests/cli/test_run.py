@@ -1,4 +1,4 @@
-"""``groupwise run`` and ``groupwise init``: the files they write, and that the numbers are right."""
+"""``groupwise run`` and ``groupwise init``: the files they write and their numbers."""
 
 import json
 import tomllib

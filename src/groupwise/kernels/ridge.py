@@ -12,10 +12,12 @@ from numba import njit
 
 from groupwise.kernels.arithmetic import add_outer_rows, add_scaled, bare, dot, invert
 from groupwise.kernels.hindsight import accumulate, fold
-from groupwise.kernels.vectors import combine_rows, subtract_outer
+from groupwise.kernels.vectors import combine_rows, dense_products, subtract_outer
 from groupwise.states import HindsightSums, RidgeState
 
 PENALTY, FORWARD, FORGETTING = 0, 1, 2
+AHEAD = 4
+"""Rows whose products are formed together where the matrix stays the same meanwhile."""
 REFRESH = 1 << 14
 """Rounds of a group after which P and θ are computed anew."""
 FAINT = 1e-6
@@ -26,6 +28,12 @@ FAINT = 1e-6
 def precision_product(inverse, held, count, xi, xv, width, out):
     """out = P x = inverse · x − Σ_j ⟨held_j, x⟩ held_j."""
     combine_rows(out, False, inverse, xi, xv, width)  # inverse is symmetric
+    subtract_held(held, count, xi, xv, width, out)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def subtract_held(held, count, xi, xv, width, out):
+    """out −= Σ_j ⟨held_j, x⟩ held_j."""
     if count > 0:
         factors = np.empty(count)
         for j in range(count):
@@ -54,13 +62,21 @@ def advise_one(state, parameters, group, learner, xi, xv, weight, width, scratch
 @njit(nogil=True, cache=True, forceinline=True)
 def step_one(state, parameters, group, learner, xi, xv, weight, y, width, scratch):
     """Advice on x, then the update with (x, y) at this weight. Returns the advice."""
+    inverse = state.inverse[group, learner]
+    held = state.held[group, learner]
+    precision_product(inverse, held, state.count[group], xi, xv, width, scratch)
+    return update_one(state, parameters, group, learner, xi, xv, weight, y, width, scratch)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def update_one(state, parameters, group, learner, xi, xv, weight, y, width, scratch):
+    """``step_one`` where ``scratch`` comes holding P x."""
     forward = parameters[learner, FORWARD] != 0.0
     theta = state.theta[group, learner]
     inverse = state.inverse[group, learner]
     held = state.held[group, learner]
     count = state.count[group]
     estimate = dot(theta, xi, xv)
-    precision_product(inverse, held, count, xi, xv, width, scratch)
     spread = weight * dot(scratch, xi, xv)
     growth = 1.0 + spread
     error = y - estimate
@@ -187,6 +203,31 @@ def step(state, parameters, groups, weights, xi, xv, y, width, advice):
         hold(state, groups[a])
 
 
+@njit(nogil=True, cache=True, forceinline=True)
+def products_ahead(mine, parameters, places, rows, indptr, indices, values, width, products):
+    """``inverse`` · x of the next rows at once, where they are dense and updates are held back.
+
+    Returns how many rows it did: ``AHEAD``, or 0 where ``inverse`` changes before they are through.
+    """
+    if mine.held.shape[2] - mine.count[0] < AHEAD or places.size < AHEAD:
+        return 0
+    starts = np.empty(AHEAD, dtype=np.int64)
+    size = indptr[rows[places[0]] + 1] - indptr[rows[places[0]]]
+    for r in range(AHEAD):
+        row = rows[places[r]]
+        starts[r] = indptr[row]
+        if indptr[row + 1] - indptr[row] != size or size == 0:
+            return 0
+        if indices[indptr[row + 1] - 1] != size - 1:
+            return 0
+    for k in range(len(parameters)):
+        if parameters[k, FORGETTING] < 1.0:
+            return 0
+    for k in range(len(parameters)):
+        dense_products(products[k], mine.inverse[0, k], values, starts, size, width)
+    return AHEAD
+
+
 @njit(nogil=True, cache=True)
 def step_subsequences(
     state,
@@ -213,6 +254,7 @@ def step_subsequences(
     """
     learners = len(parameters)
     scratch = np.empty(width)
+    products = np.empty((learners, AHEAD, width))
     state = RidgeState(
         bare(state.theta),
         bare(state.inverse),
@@ -266,19 +308,35 @@ def step_subsequences(
             bare(added),
         )
         power[0], waiting[0], added[0] = sums.power[group], sums.count[group], sums.rows[group]
-        for entry in entries[starts[group] : starts[group + 1]]:
+        ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
+        places = entries[starts[group] : starts[group + 1]]
+        for place in range(places.size):
+            entry = places[place]
             row = rows[entry]
             xi = indices[indptr[row] : indptr[row + 1]]
             xv = values[indptr[row] : indptr[row + 1]]
-            for k in range(learners):
-                advice[entry, k] = step_one(
-                    mine, parameters, 0, k, xi, xv, weights[entry], labels[row], width, scratch
+            if ready == 0:
+                ready = products_ahead(
+                    mine, parameters, places[place:], rows, indptr, indices, values, width, products
                 )
+            for k in range(learners):
+                if ready > 0:
+                    base = products[k, AHEAD - ready]
+                    subtract_held(mine.held[0, k], count[0], xi, xv, width, base)
+                    advice[entry, k] = update_one(
+                        mine, parameters, 0, k, xi, xv, weights[entry], labels[row], width, base
+                    )
+                else:
+                    advice[entry, k] = step_one(
+                        mine, parameters, 0, k, xi, xv, weights[entry], labels[row], width, scratch
+                    )
+            ready = max(0, ready - 1)
             hold(mine, 0)
             if hindsight:
                 accumulate(own, 0, xi, xv, weights[entry], labels[row])
                 if added[0] > 0 and added[0] % REFRESH == 0:
                     refresh(mine, parameters, own, 0)
+                    ready = 0
         sums.power[group], sums.count[group], sums.rows[group] = power[0], waiting[0], added[0]
         state.count[group] = count[0]
         state.minimum[group], state.log_determinant[group] = minimum[0], log_determinant[0]

@@ -1,6 +1,6 @@
 """Auditing another model's logged predictions, group by group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,9 +77,9 @@ class Logged:
         }
         return {**row, **regrets}
 
-    def record(self, table: "RegretTable") -> None:
+    def record(self, rows: Iterable[Row]) -> None:
         """Add a point to the curves."""
-        for row in map(self.with_regret, table.rows):
+        for row in map(self.with_regret, rows):
             for column in self.columns:
                 curve = self.curves[column].setdefault(row["group"], Curve())
                 curve.rounds.append(row["rounds"])
@@ -106,13 +106,11 @@ def compare(
             result = replay(model, piece, plan.target, found.source.name, jobs)
             logged.add(piece, plan.target, result.memberships[0])
             done += len(piece.numbers)
-            table = curves.reached(model, done)
-            if table is not None:
-                logged.record(table)
+            logged.record(curves.reached(model, done))
             advance(len(piece.numbers), len(piece.numbers))
     table = regret_of(model)
-    curves.record(table)
-    logged.record(table)
+    curves.record(table.rows)
+    logged.record(table.rows)
     players = {column: f"{REGRET_OF}{column}" for column in columns}
     rows = ranked(map(logged.with_regret, table.rows), players[columns[0]])
     width, unit = len(model._encoder.names), model.loss.unit

@@ -1,7 +1,8 @@
 """Regret of every group along the way, read off the model between pieces of the stream."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ LEAST = 6
 SOLVES = 8_000
 """Least-squares problems that all curves together may take; each is well under a millisecond where
 features are few, so that curves cost a few seconds at most."""
+FOLLOWED = 1_000
+"""Where there are more groups, only the largest have curves."""
 WIDE = 28
 """From so many features on, problems get markedly slower and points fewer."""
 
@@ -52,6 +55,30 @@ def regret_of(model: "Groupwise") -> "RegretTable":
         return model.regret()
 
 
+def standing(model: "Groupwise") -> list[dict[str, Any]]:
+    """Rounds, best loss and regrets of the groups that are followed: the largest so far."""
+    from threadpoolctl import threadpool_limits
+
+    if len(model._names) <= FOLLOWED:
+        return regret_of(model).rows
+    state, unit, features = model._ledger.state, model.loss.unit, len(model._encoder.names)
+    largest = np.argsort(-state.rounds[: len(model._names)], kind="stable")[:FOLLOWED]
+    rows = []
+    with threadpool_limits(1):
+        for g in largest.tolist():
+            best = model._ledger.best_loss(g, features)
+            rows.append(
+                {
+                    "group": model._names[g],
+                    "rounds": float(state.rounds[g]),
+                    "best_loss": unit * best,
+                    "regret": unit * (float(state.loss[g]) - best),
+                    "baseline_regret": unit * (float(state.baseline_loss[g]) - best),
+                }
+            )
+    return rows
+
+
 class Curves:
     """Records the table at evenly spaced rows of a stream."""
 
@@ -60,19 +87,19 @@ class Curves:
         self.by_group: dict[str, Curve] = {}
         self._next = 0.0
 
-    def reached(self, model: "Groupwise", rows: int) -> "RegretTable | None":
-        """Take note, if it is time to, that so many rows are done; gives the table noted."""
-        if rows < self._next or rows >= self.total:
-            return None
-        wanted = points(len(model._names), len(model._encoder.names))
-        self._next = rows + self.total / wanted
-        table = regret_of(model)
-        self.record(table)
-        return table
+    def reached(self, model: "Groupwise", done: int) -> list[dict[str, Any]]:
+        """Take note, if it is time to, that so many rows are done; gives what was noted."""
+        if done < self._next or done >= self.total:
+            return []
+        wanted = points(min(len(model._names), FOLLOWED), len(model._encoder.names))
+        self._next = done + self.total / wanted
+        rows = standing(model)
+        self.record(rows)
+        return rows
 
-    def record(self, table: "RegretTable") -> None:
+    def record(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add a point to the curve of every group that has moved."""
-        for row in table.rows:
+        for row in rows:
             curve = self.by_group.setdefault(row["group"], Curve())
             if curve.rounds and curve.rounds[-1] == row["rounds"]:
                 continue

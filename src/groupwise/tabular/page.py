@@ -25,6 +25,8 @@ SHORT = 25
 """So many groups are shown first, and drawn; all of them follow."""
 FEW = 40
 """Up to so many, all of them are in the first table."""
+POINTS = 3
+"""Fewer make no curve."""
 PANEL_NAME = 36
 
 NOTE = (
@@ -154,7 +156,8 @@ def curve_section(
 ) -> Section:
     """Regret against time, a small panel for each of the worst groups."""
     panels = []
-    for row in rows[:SHORT]:
+    followed = [row for row in rows if len(curves[row["group"]].rounds) >= POINTS]
+    for row in (followed or rows)[:SHORT]:
         x, ours, single = curves[row["group"]].arrays()
         lines = [Line(SINGLE, x, single / unit, colour=0), Line(OURS, x, ours / unit, colour=1)]
         for place, (name, logged) in enumerate((others or {}).items()):

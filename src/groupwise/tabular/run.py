@@ -85,7 +85,7 @@ def run(
                 curves.reached(model, done)
                 advance(len(piece.numbers), len(piece.numbers))
         table = regret_of(model)
-        curves.record(table)
+        curves.record(table.rows)
         seconds = time.monotonic() - started
         width = len(model._encoder.names)
         finished = Finished(found, plan, table, curves, model.loss.unit, width, seconds)
