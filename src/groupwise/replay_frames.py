@@ -70,7 +70,12 @@ def _replay_frame(
     """One frame: all of it is read and checked before anything changes."""
     import narwhals as nw
 
-    native = nw.from_native(frame, eager_only=True)
+    try:
+        native = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise FeatureError(
+            f"A {type(frame).__name__} is not a frame. Give one of pandas, polars or pyarrow."
+        ) from None
     if target not in native.columns:
         raise LabelError(
             f"The frame has no column {target!r} for the label. It has: "

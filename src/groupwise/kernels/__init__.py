@@ -24,7 +24,8 @@ class compiling:
 
     def __enter__(self) -> None:
         self._timer = None
-        if not compiling._done:
+        first, compiling._done = not compiling._done, True
+        if first:
             self._timer = threading.Timer(COMPILE_NOTICE_SECONDS, self._say)
             self._timer.daemon = True
             self._timer.start()
@@ -35,7 +36,6 @@ class compiling:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        compiling._done = True
         if self._timer is not None:
             self._timer.cancel()
 

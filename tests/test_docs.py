@@ -1,0 +1,165 @@
+"""The documentation cannot drift: its code runs, its commands exist, and it builds."""
+
+import ast
+import contextlib
+import doctest
+import importlib
+import importlib.util
+import io
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+import groupwise
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NEEDS = ("pandas", "polars", "river", "sklearn")
+
+
+def blocks(page):
+    """The fenced blocks of a page: (language, text, line)."""
+    text = page.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        yield match[1], match[2], text.count("\n", 0, match.start()) + 2
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+class TestCode:
+    @pytest.mark.parametrize("page", PAGES, ids=name_of)
+    def test_blocks_run_and_print_what_stands_below(self, page, tmp_path, monkeypatch):
+        found = list(blocks(page))
+        if not any(language == "python" for language, _, _ in found):
+            pytest.skip("no Python on this page")
+        for package in NEEDS:
+            pytest.importorskip(package)
+        monkeypatch.chdir(tmp_path)
+        module = type(sys)("page")
+        monkeypatch.setitem(sys.modules, "page", module)  # classes defined there can be pickled
+        printed = None
+        for language, text, line in found:
+            if language == "python":
+                code = compile("\n" * (line - 1) + text, str(page), "exec")
+                out = io.StringIO()
+                with contextlib.redirect_stdout(out):
+                    exec(code, module.__dict__)
+                printed = out.getvalue()
+            elif language == "text" and printed is not None:
+                assert printed == text, f"line {line}"
+                printed = None
+
+    def test_the_round_loop_has_ten_lines(self):
+        loop = next(text for _, text, _ in blocks(ROOT / "README.md") if "gw.Groupwise(" in text)
+        assert len([line for line in loop.splitlines() if line.strip()]) <= 10
+
+    @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=name_of)
+    def test_examples_run(self, script, tmp_path):
+        run = subprocess.run(
+            [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert run.returncode == 0, run.stderr
+        assert run.stdout
+
+    @pytest.mark.parametrize(
+        "name",
+        sorted(m.name for m in pkgutil.walk_packages(groupwise.__path__, "groupwise.")),
+    )
+    def test_examples_in_docstrings(self, name):
+        source = importlib.util.find_spec(name).origin
+        if ">>>" not in Path(source).read_text(encoding="utf-8"):
+            return
+        for package in NEEDS:
+            pytest.importorskip(package)
+        results = doctest.testmod(
+            importlib.import_module(name),
+            optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
+        )
+        assert results.failed == 0
+
+
+class TestCommands:
+    def commands(self):
+        from groupwise.cli import app
+
+        return typer.main.get_command(app).commands
+
+    def shell_lines(self):
+        for page in PAGES:
+            for language, text, _ in blocks(page):
+                if language in ("sh", "bash", "shell"):
+                    for line in text.replace("\\\n", " ").splitlines():
+                        words = shlex.split(line, comments=True)
+                        if words and words[0] == "groupwise":
+                            yield page.name, words[1:]
+
+    def test_they_and_their_options_exist(self):
+        commands = self.commands()
+        lines = list(self.shell_lines())
+        assert len(lines) > 4
+        for page, (name, *words) in lines:
+            assert name in commands, f"{page}: groupwise {name}"
+            options = {text for parameter in commands[name].params for text in parameter.opts}
+            for word in words:
+                if word.startswith("--"):
+                    assert word.split("=")[0] in options, f"{page}: groupwise {name} {word}"
+
+    def test_make_has_what_the_readme_names(self):
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+            for target in re.findall(r"^make ([a-z-]+)", page.read_text("utf-8"), re.MULTILINE):
+                assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+    def test_the_page_is_what_help_says(self):
+        spec = importlib.util.spec_from_file_location("cli_page", ROOT / "docs/generate_cli.py")
+        generator = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(generator)
+        stands = generator.PAGE.read_text(encoding="utf-8")
+        assert stands == generator.page(), "run python docs/generate_cli.py"
+
+
+class TestPages:
+    def test_links_between_files_lead_somewhere(self):
+        for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
+                if not target.startswith(("http://", "https://")):
+                    assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+    def test_the_map_in_contributing_is_right(self):
+        """Every path of the package that CONTRIBUTING.md names exists."""
+        text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+        table = [line for line in text.splitlines() if line.startswith("|")]
+        for path in re.findall(r"`([\w/]+(?:\.py|/))`", "\n".join(table)):
+            places = (ROOT / "src/groupwise" / path, ROOT / path)
+            assert any(place.exists() for place in places), path
+
+    def test_public_names_have_docstrings(self):
+        for name in groupwise.__all__:
+            assert (getattr(groupwise, name).__doc__ or "").strip(), name
+
+    def test_every_file_says_what_it_is(self):
+        for path in sorted((ROOT / "src").rglob("*.py")):
+            assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
+
+    def test_it_builds_strictly(self, tmp_path):
+        pytest.importorskip("mkdocs")
+        pytest.importorskip("mkdocstrings")
+        run = subprocess.run(
+            [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, run.stderr
+        for page in PAGES[1:]:
+            assert (tmp_path / f"{page.stem}.html").exists()

@@ -1,0 +1,233 @@
+"""Snapshots: bit for bit, atomic, no pickle, and a clear word about every bad file."""
+
+import io
+import json
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+import groupwise as gw
+from groupwise import archive
+from groupwise.errors import SnapshotError
+
+
+def stream(count, seed=0):
+    generator = np.random.default_rng(seed)
+    for t in range(count):
+        row = {"g": str(generator.integers(0, 3)), "u": float(generator.random())}
+        if t > count // 2:
+            row["late"] = float(generator.random())
+        yield row, float(generator.random())
+
+
+CONFIGURATIONS = {
+    "plain": {},
+    "forward": {"learner": gw.learners.Ridge(0.5, forward=True)},
+    "forgetting": {"learner": gw.learners.Ridge(2.0, forgetting=0.9)},
+    "sample": {"play": "sample", "seed": 7},
+    "specialists": {
+        "aggregator": gw.aggregators.Specialists(),
+        "learner": [gw.learners.Ridge(0.1), gw.learners.Ridge(10.0)],
+        "prior": {"g=1": 3.0},
+    },
+    "range": {"loss": gw.losses.Square(-3, 5), "features": ["u"], "clip": False},
+    "scaled": {"features": {"u": (0, 2)}},
+    "absolute": {"loss": gw.losses.Absolute(0, 2)},
+    "no always-on": {"always_on": False, "indicators": False},
+}
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_a_loaded_model_goes_on_bit_for_bit(name, tmp_path):
+    model = gw.Groupwise([gw.by("g"), gw.where("u", ">", 0.5)], **CONFIGURATIONS[name])
+    for row, label in stream(60):
+        model.learn_one(row, label)
+    model.save(tmp_path / "a.gw")
+    loaded = gw.load(tmp_path / "a.gw")
+    for row, label in stream(60, seed=1):
+        one, other = model.predict(row), loaded.predict(row)
+        assert one.prediction == other.prediction
+        assert (one.weights == other.weights).all()
+        model.learn(one, label)
+        loaded.learn(other, label)
+    assert model.regret().rows == loaded.regret().rows
+    model.save(tmp_path / "b.gw")
+    loaded.save(tmp_path / "c.gw")
+    assert (tmp_path / "b.gw").read_bytes() == (tmp_path / "c.gw").read_bytes()
+
+
+def test_wide_models_keep_their_held_back_rows(tmp_path):
+    generator = np.random.default_rng(0)
+    model = gw.Groupwise([])
+    rows = [{f"x{i}": float(v) for i, v in enumerate(generator.random(70))} for _ in range(40)]
+    for t, row in enumerate(rows):
+        model.learn_one(row, 0.5)
+        if t == 22:
+            model.save(tmp_path / "m.gw")
+            loaded = gw.load(tmp_path / "m.gw")
+        elif t > 22:
+            loaded.learn_one(row, 0.5)
+    assert loaded.predict_one(rows[0]) == model.predict_one(rows[0])
+
+
+def saved(tmp_path):
+    model = gw.Groupwise([gw.by("g")])
+    for row, label in stream(20):
+        model.learn_one(row, label)
+    path = tmp_path / "model.gw"
+    model.save(path)
+    return path
+
+
+def test_the_file_holds_arrays_and_json_and_no_pickle(tmp_path):
+    path = saved(tmp_path)
+    with zipfile.ZipFile(path) as file:
+        header = json.loads(file.read("groupwise.json"))
+        assert header["schema"] == archive.SCHEMA
+        for name in file.namelist():
+            if name.endswith(".npy"):
+                array = np.load(io.BytesIO(file.read(name)), allow_pickle=False)
+                assert array.dtype in (np.float64, np.int64)
+            else:
+                assert name == "groupwise.json"
+
+
+def test_every_truncation_is_noticed(tmp_path):
+    path = saved(tmp_path)
+    data = path.read_bytes()
+    for size in [1, 2, 3, 10, *range(20, len(data), 211), len(data) - 1]:
+        path.write_bytes(data[:size])
+        with pytest.raises(SnapshotError, match="truncated|damaged|not a groupwise"):
+            gw.load(path)
+
+
+def test_flipped_bits_are_noticed_or_harmless(tmp_path):
+    path = saved(tmp_path)
+    data = path.read_bytes()
+    good = gw.load(path).regret().rows
+    generator = np.random.default_rng(0)
+    noticed = 0
+    for _ in range(150):
+        broken = bytearray(data)
+        broken[generator.integers(len(data))] ^= 1 << generator.integers(8)
+        path.write_bytes(bytes(broken))
+        try:
+            assert gw.load(path).regret().rows == good
+        except SnapshotError:
+            noticed += 1
+    assert noticed > 100
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty"),
+        (b"hello, world", "not a groupwise snapshot"),
+        (b"PK\x03\x04 but nothing else", "truncated or damaged"),
+    ],
+)
+def test_foreign_files_are_named_so(content, message, tmp_path):
+    path = tmp_path / "f.gw"
+    path.write_bytes(content)
+    with pytest.raises(SnapshotError, match=message):
+        gw.load(path)
+
+
+def test_another_zip_archive_is_foreign(tmp_path):
+    path = tmp_path / "f.gw"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("a.txt", "x")
+    with pytest.raises(SnapshotError, match="not a groupwise snapshot"):
+        gw.load(path)
+
+
+def rewritten(path, change):
+    """The snapshot with another header."""
+    header, arrays = archive.read(path)
+    change(header, arrays)
+    for key in ("format", "schema", "arrays"):
+        header.setdefault(key, None)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("groupwise.json", json.dumps(header))
+        for key, array in arrays.items():
+            buffer = io.BytesIO()
+            np.save(buffer, array)
+            file.writestr(f"{key}.npy", buffer.getvalue())
+
+
+def test_a_newer_file_asks_for_an_upgrade(tmp_path):
+    path = saved(tmp_path)
+    rewritten(path, lambda header, arrays: header.update(schema=archive.SCHEMA + 1))
+    with pytest.raises(SnapshotError, match="newer groupwise.*Upgrade"):
+        gw.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header, arrays: arrays.update({"ridge.theta": arrays["ridge.theta"][:1]}),
+        lambda header, arrays: header["names"].append("surplus"),
+        lambda header, arrays: header["model"]["aggregator"].update(type="System"),
+        lambda header, arrays: header["model"].update(unknown=1),
+        lambda header, arrays: header.pop("settled"),
+        lambda header, arrays: header["model"]["learner"][0].update(penalty=-1),
+        lambda header, arrays: arrays.update(
+            {"ridge.theta": arrays["ridge.theta"].astype(np.float32)}
+        ),
+    ],
+)
+def test_parts_that_do_not_fit_are_damage(change, tmp_path):
+    path = saved(tmp_path)
+    rewritten(path, change)
+    with pytest.raises(SnapshotError, match="damaged"):
+        gw.load(path)
+
+
+def test_arrays_with_objects_are_refused_unread(tmp_path):
+    path = saved(tmp_path)
+    header, arrays = archive.read(path)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("groupwise.json", json.dumps(header))
+        buffer = io.BytesIO()
+        np.save(buffer, np.array([print], dtype=object), allow_pickle=True)
+        for key in arrays:
+            file.writestr(f"{key}.npy", buffer.getvalue())
+    with pytest.raises(SnapshotError, match="damaged"):
+        gw.load(path)
+
+
+def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
+    path = saved(tmp_path)
+    before = path.read_bytes()
+    model = gw.load(path)
+    model.learn_one({"g": "0", "u": 0.5}, 0.5)
+
+    def crash(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", crash)
+    with pytest.raises(SnapshotError, match="No space left"):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model.gw"]
+    monkeypatch.undo()
+    monkeypatch.setattr(
+        archive.npy, "write_array", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model.gw"]
+
+
+def test_places_that_cannot_be_written_or_read(tmp_path):
+    model = gw.Groupwise([])
+    with pytest.raises(SnapshotError, match="Cannot write"):
+        model.save(tmp_path / "no" / "such" / "folder.gw")
+    with pytest.raises(SnapshotError, match="Cannot read"):
+        gw.load(tmp_path / "missing.gw")
+    with pytest.raises(SnapshotError, match="Cannot read"):
+        gw.load(tmp_path)
+
