@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow lint bench clean
+.PHONY: help demo test test-slow lint docs bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ test-slow: $(VENV)/.dev  ## the tests on whole streams and many seeds
 lint: $(VENV)/.dev  ## ruff and mypy only
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.dev  ## the documentation, in build/site (the tests build it too)
+	$(BIN)/python -m mkdocs build --strict
 
 bench: $(VENV)/.dev  ## seeded benchmarks, as ratios against benchmarks/naive.py
 	$(BIN)/python -m benchmarks.run

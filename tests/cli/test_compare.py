@@ -47,9 +47,9 @@ def test_every_figure_is_what_it_should_be(compared):
 
 def test_what_is_said(compared):
     folder, _, result = compared
-    assert "flat is worst on city=" in result.stdout
+    assert "Worst group of flat: city=" in result.stdout
     page = (folder / "out" / "report.html").read_text("utf-8")
-    for text in ("flat is worst on", "best in hindsight", "single model", "certificate", "SHA-256"):
+    for text in ("Worst group of flat", "best in hindsight", "single model", "certificate", "SHA-256"):
         assert text in page
 
 

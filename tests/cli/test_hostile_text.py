@@ -55,7 +55,7 @@ def test_terminal(finished):
     assert f"{COLUMN}={SCRIPT}"[:20] in result.stdout
     assert "[bold red]loud[/]" in result.stdout
     assert "\x1b" not in result.stdout
-    assert "\\nand left" in result.stdout
+    assert 'he said "hi",\\n' in result.stdout
 
 
 def test_a_message_is_one_line_of_text(finished, tmp_path):

@@ -26,7 +26,7 @@ class AdaNormalHedge:
     >>> from groupwise.losses import Square
     >>> regret, absolute = np.array([0.0, 3000.0]), np.array([0.0, 3000.0])
     >>> AdaNormalHedge().log_weights(regret, absolute, Square()).round(3)
-    array([ -2.401, 999.974])
+    array([ -1.62 , 999.334])
 
     Guarantee
     ---------

@@ -54,7 +54,7 @@ def command(
     columns are never features or groups.
     """
     from groupwise.report.terminal import console, show
-    from groupwise.tabular.compare import REPORT, compare
+    from groupwise.tabular.compare import REPORT, check_columns, compare
     from groupwise.tabular.plan import make_plan
     from groupwise.tabular.run import first_pass
     from groupwise.tabular.settings import request_from
@@ -74,6 +74,7 @@ def command(
     )
     with opened(data) as source:
         scan = first_pass(source, request.target, request.order)
+        check_columns(scan, request.target, prediction)
         plan = make_plan(scan, request, reserved=prediction)
         for warning in plan.warnings:
             warn(warning)

@@ -54,7 +54,12 @@ def command(
     aggregator: Annotated[
         str, typer.Option(help="adanormalhedge or specialists.")
     ] = "adanormalhedge",
-    learner: Annotated[str, typer.Option(help="ridge or forward.")] = "ridge",
+    learner: Annotated[
+        str, typer.Option(help="ridge, forward, or portfolio: four ridges on every group.")
+    ] = "ridge",
+    intersections: Annotated[
+        int, typer.Option(min=1, max=2, help="2 adds the intersections of every two groups.")
+    ] = 1,
     forward: Annotated[
         bool, typer.Option("--forward", help="Forward ridge; the same as --learner forward.")
     ] = False,
@@ -99,6 +104,7 @@ def command(
             play=None if play is None else play.value,
             clip=clip,
             always_on=not no_always_on,
+            intersections=intersections,
         ),
     )
     screen = console()

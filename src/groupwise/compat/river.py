@@ -37,32 +37,21 @@ class GroupwiseRegressor(base.MiniBatchRegressor):
 
     Parameters
     ----------
-    groups
-        Names of columns and declarations (``gw.by``, ``gw.cut``, …); without any, the always-on
-        group is the only one.
-    range
-        (low, high) of the labels. None where it is unknown: advice is then not clipped,
+    groups : names of columns and declarations (``gw.by``, ``gw.cut``, …); without any, the
+        always-on group is the only one.
+    range : (low, high) of the labels. None where it is unknown: advice is then not clipped,
         certificates are void, and ``label_range`` reports what was seen.
-    learner
-        The per-group learner, or a list of them; ``learners.Ridge()`` by default.
-    aggregator
-        ``aggregators.AdaNormalHedge()`` by default.
-    features
-        The fields to use, as in ``Groupwise``; None for all.
-    indicators
-        Whether each group is a 0/1 feature as well.
-    intercept
-        Whether to add a field that is 1 in every row.
-    seed
-        Names all the randomness there is.
-    outstanding
-        How many predictions are remembered until their labels come; the oldest are let go first.
+    learner : the per-group learner, or a list of them; ``learners.Ridge()`` by default.
+    aggregator : ``aggregators.AdaNormalHedge()`` by default.
+    features : the fields to use, as in ``Groupwise``; None for all.
+    indicators : whether each group is a 0/1 feature as well.
+    intercept : whether to add a field that is 1 in every row.
+    seed : names all the randomness there is.
+    outstanding : how many predictions are remembered until their labels come; the oldest are let
+        go first.
 
-    Examples
-    --------
     >>> from groupwise.compat.river import GroupwiseRegressor
     >>> from river import datasets, evaluate, metrics, preprocessing
-
     >>> model = preprocessing.StandardScaler() | GroupwiseRegressor(range=(0, 100))
     >>> evaluate.progressive_val_score(datasets.TrumpApproval().take(100), model, metrics.MAE())
     MAE: 2.755491
@@ -71,7 +60,6 @@ class GroupwiseRegressor(base.MiniBatchRegressor):
     ---------
     With a range: after every label and for every group, regret ≤ certificate, as ``regret()``
     shows both, over the rounds whose labels came. Without: none.
-
     """
 
     def __init__(

@@ -65,10 +65,10 @@ class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     >>> X = np.column_stack([rng.integers(0, 2, 200), rng.random((200, 2))])
     >>> y = np.where(X[:, 0] == 1, X[:, 1], 1 - X[:, 2])
     >>> regressor = GroupwiseRegressor(groups=[0], range=(0, 1)).fit(X, y)
-    >>> round(regressor.score(X, y), 2)
-    0.99
-    >>> [row["group"] for row in regressor.regret()]
-    ['x0=0', 'x0=1', 'always_on']
+    >>> regressor.score(X, y) > 0.95
+    True
+    >>> sorted(row["group"] for row in regressor.regret())
+    ['always_on', 'x0=0', 'x0=1']
 
     Guarantee
     ---------

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -17,49 +15,25 @@ from ..groups import FrameMembership, Groups
 from ..groups.values import is_missing
 from ..protocols import Row
 from ..states import LARGEST
+from .layout import Layout, getter, pattern_of, remember_pattern
 from .parts import (
     Declared,
     EncodedFrame,
     Feature,
     FieldKind,
     Floats,
-    Integers,
     changed_kind,
     read_declared,
 )
 
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)
 
-# How much is remembered about rows seen: layouts, combinations of levels per layout, group names.
-# When one is full it starts afresh; what is remembered never changes a result.
+# How much is remembered about rows seen: layouts and group names. When one is full it starts
+# afresh; what is remembered never changes a result.
 _LAYOUTS = 64
-_PATTERNS = 1024
 _GROUP_NAMES = 1 << 16
 
 _as_row = tuple.__new__  # what Row(...) does, without its frame
-
-
-_Pattern: TypeAlias = tuple[Integers, Integers | None, Callable[..., bytes]]
-"""The features of a row in ascending order, the order of its values (None: as they come), and what
-packs the values."""
-
-
-@dataclass
-class _Layout:
-    """What is known about rows with the same fields, each of them seen before."""
-
-    size: int
-    get: Callable[[Mapping[str, Any]], Sequence[Any]]
-    """Gives the numbers of a row."""
-    texts: list[tuple[str, dict[str, int]]]
-    indices: list[int]
-    """The features of the numbers."""
-    ranges: list[tuple[float, float]]
-    """Where declared so, the low end and the span of each number."""
-    plain: _Pattern
-    """The pattern of the numbers alone."""
-    patterns: dict[tuple[int, ...], _Pattern]
-    """Patterns with these levels and indicators."""
 
 
 class Encoder:
@@ -97,8 +71,8 @@ class Encoder:
         self.kinds: dict[str, FieldKind] = {}
         self.index: dict[Feature, int] = {}
         self._levels: dict[str, dict[str, int]] = {}
-        self._layouts: dict[frozenset[str] | None, _Layout] = {}
-        self._last: _Layout | None = None
+        self._layouts: dict[frozenset[str] | None, Layout] = {}
+        self._last: Layout | None = None
         self._indicator_of: dict[str, int] = {}
         self.admit([Feature("number", field) for field in self._bounds])
 
@@ -165,7 +139,7 @@ class Encoder:
         return encode_frame(self, frame, membership)
 
     def _encode_known(
-        self, layout: _Layout, row: Mapping[str, Any], awake: Sequence[str]
+        self, layout: Layout, row: Mapping[str, Any], awake: Sequence[str]
     ) -> Row:
         """Encode a row of plain values, nothing new in it; an error when it is not so simple."""
         numbers = layout.get(row)
@@ -182,14 +156,14 @@ class Encoder:
         else:
             ones = self._ones(layout, row, awake)
             pattern = layout.patterns.get(ones)
-            indices, order, pack = pattern or _remember_pattern(layout, ones)
+            indices, order, pack = pattern or remember_pattern(layout, ones)
             values = np.frombuffer(bytearray(pack(*numbers, *(1.0 for _ in ones))))
         if order is not None:
             values = values[order]
         return _as_row(Row, (indices, values, self.names, ()))
 
     def _ones(
-        self, layout: _Layout, row: Mapping[str, Any], awake: Sequence[str]
+        self, layout: Layout, row: Mapping[str, Any], awake: Sequence[str]
     ) -> tuple[int, ...]:
         """The features of the row's levels and indicators."""
         ones = []
@@ -311,7 +285,10 @@ class Encoder:
 
     def _unusable(self, field: str, value: object) -> str:
         advice = "Fill it in" if self.declared is not None else "Fill it in, or leave the field out"
-        return f"Field {field!r} is {value!r}, and a feature is a finite number of at most 1e100. {advice}."
+        return (
+            f"Field {field!r} is {value!r}, and a feature is a finite number of at most 1e100. "
+            f"{advice}."
+        )
 
     def has_indicator(self, name: str, kinds: Mapping[str, FieldKind]) -> bool:
         """Say whether a group is a feature of its own; `kinds` are those the rows at hand add."""
@@ -352,7 +329,7 @@ class Encoder:
         indices = [self.index[Feature("number", field)] for field in numbers]
         if len(self._layouts) >= _LAYOUTS:
             self._layouts.clear()
-        layout = _Layout(len(row), _getter(numbers), texts, indices, ranges, _pattern(indices), {})
+        layout = Layout(len(row), getter(numbers), texts, indices, ranges, pattern_of(indices), {})
         self._layouts[key] = layout
 
     def _layout_key(self, row: Mapping[str, Any]) -> frozenset[str] | None:
@@ -391,31 +368,3 @@ class Encoder:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(self.from_dict(state["state"], state["groups"]).__dict__)
-
-
-def _getter(fields: list[str]) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
-    """What gives the values of these fields."""
-    if len(fields) > 1:
-        return itemgetter(*fields)
-    return lambda row: [row[field] for field in fields]
-
-
-def _pattern(indices: list[int]) -> _Pattern:
-    """Put features in order, once for all rows that have them."""
-    numbers = np.array(indices, dtype=np.int64)
-    # struct refuses text, which numpy would read as a number
-    pack = struct.Struct(f"{len(indices)}d").pack
-    if (np.diff(numbers) < 0).any():
-        order = np.argsort(numbers).astype(np.int64)
-        numbers = numbers[order]
-    else:
-        order = None
-    numbers.setflags(write=False)  # handed out with every row of this pattern
-    return numbers, order, pack
-
-
-def _remember_pattern(layout: _Layout, ones: tuple[int, ...]) -> _Pattern:
-    if len(layout.patterns) >= _PATTERNS:
-        layout.patterns.clear()
-    found = layout.patterns[ones] = _pattern([*layout.indices, *ones])
-    return found

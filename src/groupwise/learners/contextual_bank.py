@@ -241,6 +241,11 @@ class ContextualBank:
         """W = E max_f Σ_{x in S} ⟨f(x), Laplace(1)⟩: the noise is symmetric, so it is −E min."""
         copies = self.dimension if independent else 1
         shape = (self.fakes, self.dimension // copies)
+        if self.kind == erm_oracles.TABLE:  # all policies at once
+            flat = self.table[:, : self.fakes].reshape(len(self.table), -1)
+            return -expected_minimum(
+                lambda generator: float((flat @ generator.laplace(size=shape).ravel()).min()), True
+            )
         return -copies * expected_minimum(
             lambda generator: self._least(generator.laplace(size=shape)), self.exact
         )

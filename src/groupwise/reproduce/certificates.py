@@ -20,6 +20,8 @@ class Experts(NamedTuple):
     """ℓ_i, of the learner's advice."""
     regrets: list[Vector]
     """r_i = ℓ̂ − ℓ_i, the aggregator's regret to it."""
+    prior: Vector
+    """The prior mass of each expert group."""
 
 
 def certificates(
@@ -37,7 +39,8 @@ def certificates(
     every = list(zip(experts.regrets, counts, strict=True))
     regret = np.stack([sums_at(values, count) for values, count in every], axis=1)
     absolute = np.stack([sums_at(np.abs(values), count) for values, count in every], axis=1)
-    prior = np.full(regret.shape[1:], 1.0 / regret[0].size)
+    masses = np.repeat(experts.prior[:, None], regret.shape[2], axis=1)
+    prior = masses / masses.sum()
     aggregator = settings.parts()["aggregator"]
     sums = zip(regret, absolute, strict=True)
     bounds = np.array([aggregator.bound(*both, prior, Square())[group] for both in sums])

@@ -37,12 +37,13 @@ class Run(NamedTuple):
 def run(data: Dataset, order: str, seed: int, settings: Settings, points: int = POINTS) -> Run:
     """Replay the data set in the paper's order of this seed; add up what every group lost."""
     data = data.take(paper_order(data.rows, seed, data.sort_key if order == "sorted" else None))
-    membership = data.membership if settings.always_on else data.membership[:, :-1]
-    expected, experts = _replay(data, membership, settings)
+    declared = data.membership if settings.always_on else data.membership[:, :-1]
+    membership = with_pairs(declared, settings)
+    expected, experts = _replay(data, membership, declared.shape[1], settings)
     if settings.always_on:
-        baseline = experts.losses[-1][:, 0]
+        baseline = experts.losses[declared.shape[1] - 1][:, 0]
     else:  # the single model is not among the experts, so it runs alone
-        _, alone = _replay(data, data.membership[:, -1:], settings)
+        _, alone = _replay(data, data.membership[:, -1:], 1, settings)
         baseline = alone.losses[0][:, 0]
 
     of_groups = []
@@ -67,14 +68,37 @@ def run(data: Dataset, order: str, seed: int, settings: Settings, points: int = 
     return Run(*(np.array(column) for column in zip(*of_groups, strict=True)))
 
 
+def with_pairs(declared: NDArray[np.uint8], settings: Settings) -> NDArray[np.uint8]:
+    """The membership with a column for every two groups that meet, in the order they first do."""
+    if settings.intersections < 2:
+        return declared
+    count = declared.shape[1] - settings.always_on
+    both = [declared[:, i] * declared[:, j] for j in range(count) for i in range(j)]
+    seen = [(int(np.argmax(column > 0)), column) for column in both if column.any()]
+    return np.column_stack([declared, *(column for _, column in sorted(seen, key=_first))])
+
+
+def _first(pair: tuple[int, NDArray[np.uint8]]) -> int:
+    return pair[0]
+
+
 def _replay(
-    data: Dataset, membership: NDArray[np.uint8], settings: Settings
+    data: Dataset, membership: NDArray[np.uint8], declared: int, settings: Settings
 ) -> tuple[Vector, Experts]:
     """The expected loss of every row, and what the experts lost on their own rows."""
     import groupwise
 
+    prior = np.ones(membership.shape[1])
+    pairs = np.arange(1.0, membership.shape[1] - declared + 1)
+    prior[declared:] = 1.0 / (pairs * (pairs + 1.0))  # as ``Groupwise(intersections=2)`` does
     result = groupwise.replay(
-        data.features, data.label, membership, jobs=1, keep=("advice",), **settings.parts()
+        data.features,
+        data.label,
+        membership,
+        jobs=1,
+        keep=("advice",),
+        prior=prior,
+        **settings.parts(),
     )
     assert result.advice is not None
     row, group = np.nonzero(membership)  # in the order of the advice
@@ -85,5 +109,6 @@ def _replay(
         rows=[row[entries] for entries in of_group],
         losses=[losses[entries] for entries in of_group],
         regrets=[regrets[entries] for entries in of_group],
+        prior=prior,
     )
     return result.expected_loss, experts

@@ -25,6 +25,12 @@ def _forward() -> "list[Ridge]":
     return [Ridge(PENALTY, forward=True)]
 
 
+def _portfolio() -> "list[Ridge]":
+    from groupwise.learners import Ridge
+
+    return [Ridge(PENALTY), Ridge(0.01), Ridge(100.0), Ridge(PENALTY, forward=True)]
+
+
 def _adanormalhedge() -> "Aggregator":
     from groupwise.aggregators import AdaNormalHedge
 
@@ -37,7 +43,11 @@ def _specialists() -> "Aggregator":
     return Specialists()
 
 
-LEARNERS: "dict[str, Callable[[], list[Ridge]]]" = {"ridge": _ridge, "forward": _forward}
+LEARNERS: "dict[str, Callable[[], list[Ridge]]]" = {
+    "ridge": _ridge,
+    "forward": _forward,
+    "portfolio": _portfolio,
+}
 """By name: the learners that every group has. The first of them, alone, is the baseline."""
 
 AGGREGATORS: "dict[str, Callable[[], Aggregator]]" = {
@@ -58,8 +68,12 @@ class Settings:
     play: str | None = "sample"
     clip: bool = False
     always_on: bool = True
+    intersections: int = 1
+    """2 adds an expert for every intersection of two groups that occurs."""
 
     def __post_init__(self) -> None:
+        if self.intersections not in (1, 2):
+            raise ConfigurationError(f"Intersections of 1 or 2 groups, not {self.intersections}.")
         for what, name, known in (
             ("learner", self.learner, LEARNERS),
             ("aggregator", self.aggregator, AGGREGATORS),
@@ -106,6 +120,7 @@ def chosen_settings(
     play: str | None,
     clip: bool,
     always_on: bool,
+    intersections: int,
 ) -> Settings:
     """Settings from what somebody chose; what they left open is the paper's, where that is sound.
 
@@ -121,4 +136,4 @@ def chosen_settings(
         clip = True
     elif play is None:
         play = Settings.play
-    return Settings(learner, aggregator, play, clip, always_on)
+    return Settings(learner, aggregator, play, clip, always_on, intersections)

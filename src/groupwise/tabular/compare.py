@@ -96,7 +96,6 @@ def compare(
     progress: bool = True,
 ) -> Comparison:
     """Run groupwise beside the logged predictions, and compare all of them on every group."""
-    _check(found, plan, columns)
     plan = replace(plan, kinds={**plan.kinds, **dict.fromkeys(columns, "number")})
     model = plan.model()
     logged, curves = Logged(columns), Curves(found.rows)
@@ -122,14 +121,15 @@ def compare(
     return compared
 
 
-def _check(found: "Scan", plan: "Plan", columns: Sequence[str]) -> None:
+def check_columns(found: "Scan", target: str | None, columns: Sequence[str]) -> None:
+    """Refuse columns that are no predictions."""
     if len(columns) > MOST:
         raise ConfigurationError(f"Compare at most {MOST} models at a time.")
     if len(set(columns)) < len(columns):
         raise ConfigurationError("A --prediction column is named twice.")
     for column in columns:
         profile = found.column(column, "for predictions")
-        if column == plan.target:
+        if column == target:
             raise ConfigurationError(f"{quoted(column)} is the label itself, not a prediction.")
         if profile.kind == "text":
             raise DataError(

@@ -28,7 +28,7 @@ def compare_page(compared: "Comparison") -> str:
     name = shown(compared.scan.source.name.rsplit("/", 1)[-1])
     _, (first, *more) = comparison_summary(compared)
     text = (
-        f"The predictions of {', '.join(players)} for {shown(plan.target)}, as logged in "
+        f"The predictions of {' and '.join(players)} for {shown(plan.target)}, as logged in "
         f"{compared.scan.rows:,} rows, beside what groupwise and a single online model would have "
         "predicted on the same rows, each before its label was learned from. "
         f"{certified(compared.table)}"

@@ -117,19 +117,18 @@ def _pieces(
     source: "Source", kinds: dict[str, Kind], size: int, needed: set[str]
 ) -> Iterator[tuple[Piece, int]]:
     """Pieces of a file, each with the bytes read since the last."""
-    position = told = 0
+    position = told = read = 0
 
     def tables() -> Iterator[Any]:
-        nonlocal position
-        first = True
+        nonlocal position, read
         for table, reached in source.chunks(list(kinds)):
             absent = [name for name in kinds if name not in table.column_names]
-            if first and absent and (source.format != "JSON Lines" or needed & set(absent)):
+            if not read and absent and (source.format != "JSON Lines" or needed & set(absent)):
                 what = "for the label" if absent[0] in needed else "that the model reads"
                 raise unknown_column(absent[0], table.column_names, source.name, what)
-            first = False
             position = reached
-            yield frame(table, kinds, source.name, 1)
+            yield frame(table, kinds, source.name, read + 1)
+            read += table.num_rows
 
     start = 1
     for table in in_pieces(tables(), size):

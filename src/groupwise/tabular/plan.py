@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from groupwise.errors import ConfigurationError, DataError
-from groupwise.groups import Group
+from groupwise.groups import Group, Groups
 from groupwise.tabular.cells import Kind
 from groupwise.tabular.group_syntax import parse_features, parse_groups
 from groupwise.tabular.proposal import (
@@ -113,6 +113,12 @@ def make_plan(
         low, high = _label_range(scan.columns[target])
     else:
         low, high = _checked_range(scan.columns[target], request.range)
+    Groups(groups, always_on=True)  # refuses groups that would have the same name
+    if not features and not (groups and indicators):
+        raise DataError(
+            f"{shown(scan.source.name)} has no column besides the label that could be a feature or "
+            "a group."
+        )
     warnings += remarks(scan, groups, features, target)
     if not spans_constant(groups, features, indicators):
         warnings.append(

@@ -43,10 +43,11 @@ def comparison_summary(compared: "Comparison") -> tuple[Table, list[str]]:
     for name, key in compared.players.items():
         row = worst(rows, key)
         sentences.append(
-            f"{shown(name)} is worst on {title_of(row['group'])}: typically off by "
-            f"{amount(typical_error(row, key))}; the best linear model for this group alone, in "
-            f"hindsight, by {amount(typical_error(row, None))}, and groupwise would have been by "
-            f"{amount(typical_error(row))}."
+            f"Worst group of {shown(name)}: {title_of(row['group'])}. Over its "
+            f"{amount(row['rounds'])} rounds it is typically off by "
+            f"{amount(typical_error(row, key))}; groupwise would have been off by "
+            f"{amount(typical_error(row))}, and the best linear model for this group alone, in "
+            f"hindsight, by {amount(typical_error(row, None))}."
         )
     return table, sentences
 

@@ -1,0 +1,181 @@
+"""The shape of the package: imports point one way, heavy ones wait, files stay small."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "groupwise"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+LAYERS = [
+    {"errors", "states", "progress"},
+    {"arrays", "kernels", "losses", "groups", "archive", "datasets"},
+    {"protocols", "blocks"},
+    {"features", "oracles"},
+    {"learners", "aggregators"},
+    {"configuration", "reduction"},
+    {"regret"},
+    {"stream"},
+    {"rounds"},
+    {"actions"},
+    {"fixed_policies", "plays"},
+    {"ticket", "action_models"},
+    {"replay_arrays", "replay_frames", "snapshot"},
+    {"model"},
+    {"enumerated", "partial_feedback"},
+    {"checks", "compat", "report"},
+    {"tabular", "reproduce", "experiments"},
+    {"cli"},
+    {"__main__"},
+]
+"""A part may import from the layers above its own, and from nothing beside or below it."""
+
+DEFERRED = {
+    ("snapshot", "partial_feedback"): "a snapshot of a wrapped model puts the wrapper back",
+}
+"""Imports inside a function that look down on purpose."""
+
+HEAVY = ("numba", "scipy", "pandas", "polars", "pyarrow", "river", "sklearn", "matplotlib", "ray")
+LONGEST = 400
+
+
+def part_of(module):
+    names = module.split(".")
+    return names[1] if len(names) > 1 else "__init__"
+
+
+def module_of(path):
+    names = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
+
+
+def imports(path):
+    """Every module that a file imports, also inside functions, but not for type checking only."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    package = module_of(path) if path.name == "__init__.py" else module_of(path).rpartition(".")[0]
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *([node.module] if node.module else [])])
+            if base == "groupwise":
+                yield from (f"groupwise.{alias.name}" for alias in node.names)
+            else:
+                yield base
+
+
+def inside(path):
+    """The parts of the package that a file imports from, its own left out."""
+    own = part_of(module_of(path))
+    for module in imports(path):
+        if module.split(".")[0] == "groupwise" and module != "groupwise.__version__":
+            part = part_of(module)
+            if part != own:
+                yield own, part
+
+
+EDGES = sorted({edge for path in FILES for edge in inside(path)} - set(DEFERRED))
+
+
+def test_every_part_has_its_layer():
+    parts = {part_of(module_of(path)) for path in FILES} - {"__init__"}
+    placed = [part for layer in LAYERS for part in layer]
+    assert len(placed) == len(set(placed))
+    assert parts == set(placed)
+
+
+@pytest.mark.parametrize(("part", "other"), EDGES, ids=lambda name: name)
+def test_imports_point_one_way(part, other):
+    depth = {name: i for i, layer in enumerate(LAYERS) for name in layer}
+    depth["__init__"] = len(LAYERS)
+    if other == "__init__":  # the public names: for what stands outside the core
+        assert depth[part] > depth["model"]
+    else:
+        assert depth[other] < depth[part], f"{part} imports {other}"
+
+
+def test_learners_and_aggregators_do_not_know_each_other():
+    assert ("learners", "aggregators") not in EDGES
+    assert ("aggregators", "learners") not in EDGES
+
+
+def test_kernels_know_nothing_but_kernels_and_states():
+    assert {other for part, other in EDGES if part == "kernels"} == {"states"}
+
+
+def test_commands_hold_no_algorithm():
+    known = {other for part, other in EDGES if part == "cli"}
+    assert not known & {"kernels", "reduction", "learners", "aggregators", "regret", "model"}
+
+
+def test_other_libraries_are_imported_where_they_belong():
+    allowed = {
+        "river": {"compat"},
+        "sklearn": {"compat", "oracles"},
+        "matplotlib": {"report", "reproduce"},
+        "numba": {"kernels"},
+        "ray": {"reproduce"},
+    }
+    for path in FILES:
+        for module in imports(path):
+            library = module.split(".")[0]
+            if library in allowed:
+                assert part_of(module_of(path)) in allowed[library], f"{path} imports {library}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import groupwise",
+        "import groupwise; groupwise.errors, groupwise.GroupwiseError, groupwise.by",
+        "import groupwise.cli",
+    ],
+    ids=["package", "errors and groups", "command line"],
+)
+def test_heavy_imports_wait(code):
+    check = f"{code}; import sys; print([m for m in {HEAVY!r} if m in sys.modules])"
+    run = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "[]"
+
+
+def test_a_model_needs_no_other_library_of_models():
+    code = (
+        "import groupwise as gw; m = gw.Groupwise([gw.by('a')]); m.learn_one({'a': 'b'}, 0.5);"
+        "import sys; print([m for m in ('river', 'sklearn', 'pandas', 'polars', 'matplotlib',"
+        "'ray', 'pyarrow') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_files_stay_small():
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    long = {str(path.relative_to(PACKAGE)): n for path, n in lengths.items() if n > LONGEST}
+    assert not long, "split them: one idea each"
+
+
+def test_every_public_name_is_there():
+    import groupwise
+
+    for name in groupwise.__all__:
+        assert getattr(groupwise, name) is not None
+    assert set(groupwise.__all__) <= set(dir(groupwise))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = groupwise.nonsense
