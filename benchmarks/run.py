@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -146,11 +147,8 @@ def many_groups() -> list[Measured]:
     rows = 100_000
     replays, rounds = {}, {}
     for count in (100, 100_000):
-        values, label, membership = streams.many_groups(rows, count)
-        replays[count] = best_of(
-            2,
-            lambda: gw.replay(values, label, membership, keep=()),  # noqa: B023
-        )
+        stream = streams.many_groups(rows, count)
+        replays[count] = best_of(2, partial(gw.replay, *stream, keep=()))
         rounds[count] = _streaming_round(count)
     return [
         Measured(
@@ -273,26 +271,17 @@ def memory_child() -> None:
 
 def start_up() -> list[Measured]:
     """How long a fresh process takes for the import, and for the help page."""
-    commands = {
-        "import groupwise": [sys.executable, "-c", "import groupwise"],
-        "groupwise --help": [sys.executable, "-m", "groupwise", "--help"],
-    }
     return [
-        Measured(
-            name,
-            best_of(
-                5,
-                lambda: subprocess.run(  # noqa: B023
-                    command, check=True, capture_output=True
-                ),
-            ),
-            0.5,
-            False,
-            "s",
-            "a fresh process",
-        )  # noqa: B023
-        for name, command in commands.items()
+        Measured(name, best_of(5, partial(_fresh, arguments)), 0.5, False, "s", "a fresh process")
+        for name, arguments in (
+            ("import groupwise", ["-c", "import groupwise"]),
+            ("groupwise --help", ["-m", "groupwise", "--help"]),
+        )
     ]
+
+
+def _fresh(arguments: list[str]) -> None:
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
 
 
 def other_settings() -> list[Measured]:

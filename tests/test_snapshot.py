@@ -99,7 +99,7 @@ def test_every_truncation_is_noticed(tmp_path):
     data = path.read_bytes()
     for size in [1, 2, 3, 10, *range(20, len(data), 211), len(data) - 1]:
         path.write_bytes(data[:size])
-        with pytest.raises(SnapshotError, match="truncated|damaged|not a groupwise"):
+        with pytest.raises(SnapshotError, match=r"truncated|damaged|not a groupwise"):
             gw.load(path)
 
 
@@ -160,7 +160,7 @@ def rewritten(path, change):
 def test_a_newer_file_asks_for_an_upgrade(tmp_path):
     path = saved(tmp_path)
     rewritten(path, lambda header, arrays: header.update(schema=archive.SCHEMA + 1))
-    with pytest.raises(SnapshotError, match="newer groupwise.*Upgrade"):
+    with pytest.raises(SnapshotError, match=r"newer groupwise.*Upgrade"):
         gw.load(path)
 
 

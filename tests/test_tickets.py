@@ -178,7 +178,8 @@ def test_a_ticket_reads_well_and_survives_pickle_and_json():
     model = make(loss=gw.losses.Square(0, 100))
     row = {**rows(1)[0], "age": np.float64(40.0), "bmi": np.int64(3)}
     ticket = model.predict(row)
-    assert "sex=" in repr(ticket) and "prediction=" in repr(ticket)
+    assert "sex=" in repr(ticket)
+    assert "prediction=" in repr(ticket)
     assert list(ticket.groups)[-1] == "always_on"
     assert ticket.weights.sum() == pytest.approx(1.0)
     assert ticket.advice.shape == ticket.weights.shape == (3,)

@@ -13,8 +13,8 @@ from groupwise.groups import Group, pairs
 from groupwise.learners import FTPL, ContextualFTPL, Ridge
 from groupwise.learners.actions import ActionLearner
 from groupwise.learners.policies import Policies
-from groupwise.oracles import oracle_from_dict
 from groupwise.losses import Loss, Square
+from groupwise.oracles import oracle_from_dict
 from groupwise.protocols import Aggregator, Learner
 
 SEED_LIMIT = 2**63

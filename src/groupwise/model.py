@@ -24,7 +24,7 @@ from groupwise.configuration import (
     checked_seed,
     with_intersections,
 )
-from groupwise.errors import ConfigurationError, TicketError
+from groupwise.errors import TicketError
 from groupwise.features import Encoder
 from groupwise.groups import ALWAYS_ON, Group, Groups
 from groupwise.kernels import compiling
@@ -50,7 +50,7 @@ class Groupwise:
 
     Parameters
     ----------
-    groups : declarations made with ``gw.by``, ``gw.cut``, ``gw.where``, ``gw.weight``, ``gw.pairs``.
+    groups : declarations by ``gw.by``, ``gw.cut``, ``gw.where``, ``gw.weight``, ``gw.pairs``.
     learner : the per-group learner, or a list of them: the guarantee is then against the best of
         them on each group. ``learners.Ridge()`` by default.
     aggregator : ``aggregators.AdaNormalHedge()`` by default, or ``aggregators.Specialists()``.
@@ -115,6 +115,7 @@ class Groupwise:
         self._pairs = 0
         self._index: dict[str, int] = {}
         self._awake: dict[tuple[str, ...], Awake] = {}
+        self._whole = not self.groups.weight_columns
         self._key = os.urandom(KEY_BYTES)
         self._next = 0
         self._settled = Settled()
@@ -206,19 +207,36 @@ class Groupwise:
 
     def _ticket(self, row: Mapping[str, Any]) -> Ticket:
         names, weights = self.groups.read(row)
-        encoded = self._encoder.encode(row, names)
-        stamp = self.loss, self._version, self._key
-        if not names:
-            play = self._rounds.rest(encoded)
-            return Ticket(self._next, dict(row), names, weights, play, *stamp)
-        awake, new = self._numbers(names, weights)
-        if new or encoded.new:
+        encoder, number = self._encoder, self._next
+        encoded = encoder.encode(row, names)
+        known = self._awake.get(tuple(names)) if self._whole else None
+        if known is not None and not encoded.new:
+            play = self._rounds.predict(number, known, encoded)
+            owner: object = encoder
+        elif names:
+            known, new = self._numbers(names, weights)
             self._reserve(new, len(encoded.names))
-        play = self._rounds.predict(self._next, awake, encoded)
-        if type(play.prediction) is float and play.prediction != play.prediction:
-            raise self._encoder.refusal(row)
-        known = () if new or encoded.new else (self._encoder, awake, encoded)
-        return Ticket(self._next, dict(row), names, weights, play, *stamp, *known)
+            play = self._rounds.predict(number, known, encoded)
+            owner = None if new or encoded.new else encoder
+        else:
+            play = self._rounds.rest(encoded)
+            owner = None
+        prediction = play[0]
+        if type(prediction) is float and prediction != prediction:
+            raise encoder.refusal(row)
+        return Ticket(
+            number,
+            dict(row),
+            names,
+            weights,
+            play,
+            self.loss,
+            self._version,
+            self._key,
+            owner,
+            known,
+            encoded,
+        )
 
     def _check_issued(self, ticket: Ticket) -> None:
         if not isinstance(ticket, Ticket):
@@ -241,13 +259,15 @@ class Groupwise:
 
     def _settle(self, number: int) -> None:
         self._settled.add(number)
-        self._next = max(self._next, number + 1)
+        if number >= self._next:
+            self._next = number + 1
 
     def _learn(self, ticket: Ticket, label: Any) -> None:
         late = None if ticket.version == self._version else ticket.play
-        awake, row = ticket.awake, ticket.encoded
-        if awake is not None and row is not None and ticket.encoder is self._encoder:
-            self._rounds.settle(ticket.number, awake, row, label, late)
+        if ticket.encoder is self._encoder:
+            assert ticket.awake is not None
+            assert ticket.encoded is not None
+            self._rounds.settle(ticket.number, ticket.awake, ticket.encoded, label, late)
         else:
             awake, new = self._numbers(list(ticket.names), list(ticket.memberships))
             row = self._encoder.encode(ticket.row, ticket.names)
@@ -259,16 +279,15 @@ class Groupwise:
 
     def _numbers(self, names: list[str], weights: list[float]) -> tuple[Awake, tuple[str, ...]]:
         """The awake groups by number; new ones get the next numbers, for now."""
-        whole = weights.count(1.0) == len(weights)
         key = tuple(names)
-        if whole and key in self._awake:
+        if self._whole and key in self._awake:
             return self._awake[key], ()
         self.groups.check_distinct(names)
         new = tuple(name for name in names if name not in self._index)
         numbers = {name: len(self._names) + i for i, name in enumerate(new)}
         indices = [self._index[name] if name in self._index else numbers[name] for name in names]
         awake = Awake(np.array(indices, dtype=np.int64), np.array(weights))
-        if whole and not new:
+        if self._whole and not new:
             if len(self._awake) >= REMEMBERED:
                 self._awake.clear()
             self._awake[key] = awake

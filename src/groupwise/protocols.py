@@ -14,7 +14,6 @@ from groupwise.losses import Loss
 from groupwise.states import Index, Vector
 
 
-
 class Row(NamedTuple):
     """One individual as numbers: features by position in ``names``, those left out are 0."""
 
@@ -57,8 +56,7 @@ class Learner(Protocol):
     Labels and advice are scaled to [0, 1]. A learner may also set these attributes:
 
     - ``takes_weights = False``: fractional groups are refused.
-    - ``randomised = True``: its certificates hold in expectation. It then has ``draw(key)``, called
-      before each ``advise`` with integers that name the randomness: (seed, ticket, expert, attempt).
+    - ``randomised = True``: its certificates hold in expectation.
     """
 
     def advise(self, row: Row, weight: float) -> float:

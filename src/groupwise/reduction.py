@@ -42,12 +42,14 @@ class Play(NamedTuple):
     @property
     def advice(self) -> Vector:
         """What each awake expert advised: a row per group, a column per learner."""
-        return self.said[0]
+        advice: Vector = self.said[0]
+        return advice
 
     @property
     def probabilities(self) -> Vector:
         """The aggregator's weights over them."""
-        return self.said[1]
+        probabilities: Vector = self.said[1]
+        return probabilities
 
 
 class Settlement(NamedTuple):

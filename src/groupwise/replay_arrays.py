@@ -17,10 +17,10 @@ from groupwise.learners.ridge import Ridge
 from groupwise.losses import Loss
 from groupwise.progress import progress_bar
 from groupwise.protocols import Aggregator, Learner
-from groupwise.states import Index, Vector
 from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger, keeps_sums
 from groupwise.regret.table import ALWAYS_ON, RegretTable, regret_table
+from groupwise.states import Index, Vector
 from groupwise.stream import CHUNK, Chunk, Outcome, Stream
 
 KEEP = ("advice", "weights")

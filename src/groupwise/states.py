@@ -1,4 +1,4 @@
-"""What is carried from round to round: arrays with a leading group axis, so G learners are one struct.
+"""What is carried from round to round: arrays with a leading group axis.
 
 The second axis, where there is one, is the learner within the group; an *expert* is a (group,
 learner) pair. All losses are scaled to [0, 1]. The kernels change these arrays in place.
@@ -17,12 +17,13 @@ Index = NDArray[np.int64]
 
 
 class RidgeState(NamedTuple):
-    """All groups' ridge models. P is ``inverse`` less the outer products of the ``count`` held rows."""
+    """All groups' ridge models. P is ``inverse`` less the outer products of the rows held back."""
 
     theta: Vector
     inverse: Vector
     held: Vector
-    count: Index
+    waiting: Index
+    """How many rows are held back."""
     minimum: Vector
     """M = Σ w e² / (1 + w xᵀPx) = min_θ λ‖θ‖² + Σ w (θ·x − y)²."""
     log_determinant: Vector
@@ -64,7 +65,8 @@ class HindsightSums(NamedTuple):
     moment: Vector
     power: Vector
     held: Vector
-    count: Index
+    waiting: Index
+    """How many rows are held back."""
     rows: Index
     """How many rows were added; -1 where they weigh more here than for the learners."""
 

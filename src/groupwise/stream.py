@@ -9,7 +9,7 @@ loop, so the two agree bit for bit.
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from groupwise.kernels import ridge, rounds
 from groupwise.kernels.schedule import by_group, share_out
 from groupwise.learners.ridge import RidgeBank
 from groupwise.protocols import Awake, Row
-from groupwise.states import Index, Vector
 from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger, baseline_of
+from groupwise.states import Index, Vector
 
 CHUNK = 4_096
 """Rows at a time: enough to keep the threads busy, few enough to stay in the cache."""
@@ -55,7 +55,9 @@ class Outcome(NamedTuple):
     def empty(cls, rows: int, entries: int, learners: int) -> "Outcome":
         """Room for a chunk of this size."""
         shape = (entries, learners)
-        return cls(*(np.empty(rows) for _ in range(3)), np.empty(shape), np.empty(shape))
+        return cls(
+            np.empty(rows), np.empty(rows), np.empty(rows), np.empty(shape), np.empty(shape)
+        )
 
 
 class Subsequences:
@@ -138,11 +140,13 @@ class Stream:
         features = len(work.chunk.features)
         self.reduction.widen(features)
         places = work.parts.places(work.chunk)
-        state = bank.state, bank.parameters, self.ledger.sums, self.ledger.hindsight
-        width = bank.width(features)
-        task = ridge.step_subsequences
+        sums, hindsight = self.ledger.sums, self.ledger.hindsight
+        task: Any = ridge.step_subsequences
+        width, advice = bank.width(features), work.outcome.advice
         return [
-            pool.submit(task, *state, share, *places, width, work.outcome.advice)
+            pool.submit(
+                task, bank.state, bank.parameters, sums, hindsight, share, *places, width, advice
+            )
             for share in work.parts.shares
         ]
 

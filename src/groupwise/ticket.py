@@ -26,8 +26,9 @@ class Ticket:
     """One prediction, to be settled when its label is known.
 
     Read it, keep it, do not change it. ``groups`` maps the awake groups, new ones included, to the
-    row's weights in them. ``advice`` and ``weights`` (the aggregator's) have a row per awake group, in that order, and a column per
-    learner where a group has several. ``prediction`` and ``advice`` are in the label's units.
+    row's weights in them. ``advice`` and ``weights`` (the aggregator's) have a row per awake group,
+    in that order, and a column per learner where a group has several. ``prediction`` and ``advice``
+    are in the label's units.
     """
 
     number: int
@@ -44,7 +45,7 @@ class Ticket:
     issuer: bytes
     """The issuing model's key or, after a passage through JSON, a signature made with it."""
     encoder: object = None
-    """Whose numbers ``awake`` and ``encoded`` are, where they are there: no need to do it twice."""
+    """Whose numbers ``awake`` and ``encoded`` are; None where they are to be found again."""
     awake: Awake | None = None
     encoded: Row | None = None
     wants_label: bool = True

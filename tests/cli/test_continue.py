@@ -27,6 +27,8 @@ by = "sex"
 by = "city"
 """
 
+pytestmark = pytest.mark.usefixtures("two_panels")
+
 
 @pytest.fixture
 def halves(tmp_path):

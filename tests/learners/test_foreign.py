@@ -337,7 +337,7 @@ def test_river_takes_features_as_they_come():
     assert ticket.advice == pytest.approx([np.clip(expected, 0, 1)] * 2)
 
 
-@pytest.mark.parametrize("thing", [object(), 3, "ridge", sklearn.LinearRegression()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("thing", [object(), 3, "ridge", sklearn.LinearRegression()], ids=type)
 def test_what_cannot_learn_online_is_refused(thing):
     with pytest.raises(gw.errors.ConfigurationError, match="online"):
         Foreign(thing)

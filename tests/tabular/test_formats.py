@@ -16,6 +16,8 @@ from tests.cli.commands import people, people_file, regret_of, succeed, write_ro
 
 HEADER = ("sex", "city", "age", "pay")
 
+pytestmark = pytest.mark.usefixtures("two_panels")
+
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):

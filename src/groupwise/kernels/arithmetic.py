@@ -50,6 +50,11 @@ def padded(features):
 @njit(nogil=True, cache=True, forceinline=True)
 def nonzeros(xi, xv):
     """A row without its zeros."""
+    zeros = 0
+    for k in range(xv.size):
+        zeros += xv[k] == 0.0
+    if zeros == 0:
+        return xi, xv
     kept_indices, kept_values = np.empty_like(xi), np.empty_like(xv)
     count = 0
     for k in range(xi.size):

@@ -6,6 +6,7 @@ the state grows; whoever holds such a *handle* also holds the arrays.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import carray, njit, types
@@ -19,11 +20,12 @@ from groupwise.states import (
     LARGEST,
     AggregatorState,
     HindsightSums,
+    Index,
     LedgerState,
     RidgeState,
     Settings,
+    Vector,
 )
-
 
 _ARRAY = types.float64[:, :, ::1]
 _INDEX = types.int64[::1]
@@ -57,7 +59,15 @@ def _integers(typing_context, address):
     return pointer(types.int64), generate
 
 
-def handle(settings, always_on, parameters, learners, aggregator, ledger, sums):
+def handle(
+    settings: Settings,
+    always_on: bool,
+    parameters: Vector,
+    learners: RidgeState,
+    aggregator: AggregatorState,
+    ledger: LedgerState,
+    sums: HindsightSums,
+) -> tuple[Index, tuple[Any, ...]]:
     """Sizes, codes and addresses in the order ``_open`` reads them, and the arrays to keep."""
     groups, count, features = learners.theta.shape
     sizes = (groups, count, features, learners.held.shape[2], sums.moment.shape[1])

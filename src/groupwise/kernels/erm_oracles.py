@@ -6,25 +6,28 @@ Ties go to the policy with the smaller number.
 
 from numba import njit
 
-STUMPS = 0
-TABLE = 1
-
-
 @njit(nogil=True, cache=True)
 def best_stump(contexts, count, costs, label, sums):
-    """The number and cost of the best stump on a label; ``sums`` has room for every feature.
+    """The number and cost of the best stump on a label; ``sums`` has room for all bits and one.
 
     0 and 1 are the constants, 2 + 2b is feature b, 3 + 2b its negation.
     """
-    features = sums.size
-    total = 0.0
-    for b in range(features):
+    features = sums.size - 1
+    for b in range(features + 1):
         sums[b] = 0.0
     for x in range(count):
         cost = costs[x, label]
-        total += cost
+        sums[features] += cost
         for b in range(features):
             sums[b] += cost * contexts[x, b]
+    return best_sums(sums)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def best_sums(sums):  # type: ignore[no-untyped-def]
+    """The number and cost of the best stump, from sums of costs: per bit, then over everything."""
+    features = sums.size - 1
+    total = sums[features]
     place = 0
     least = 0.0
     if total < least:

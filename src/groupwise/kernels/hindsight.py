@@ -1,7 +1,7 @@
 """Sums for the best linear model in hindsight: Σ w x xᵀ, Σ w y x, Σ w y² per group.
 
-Rows that are mostly zeros go straight into the lower triangle of the matrix; fuller rows are held back
-and added ``HELD`` at a time, which saves most of the memory traffic. The lower triangle plus
+Rows that are mostly zeros go straight into the lower triangle of the matrix; fuller rows are held
+back and added ``HELD`` at a time, which saves most of the memory traffic. The lower triangle plus
 the held rows is the truth.
 """
 
@@ -40,7 +40,7 @@ def accumulate(sums, group, xi, xv, weight, y):
                 row[xi[j]] += factor * xv[j]
         return
     held = sums.held[group]
-    count = sums.count[group]
+    count = sums.waiting[group]
     newest = held[count]
     root = np.sqrt(weight)
     if dense:
@@ -49,10 +49,10 @@ def accumulate(sums, group, xi, xv, weight, y):
     else:
         for k in range(xi.size):
             newest[xi[k]] = root * xv[k]
-    sums.count[group] = count + 1
+    sums.waiting[group] = count + 1
     if count + 1 == HELD:
         fold(sums.gram[group], held)
-        sums.count[group] = 0
+        sums.waiting[group] = 0
 
 
 @njit(nogil=True, cache=True)

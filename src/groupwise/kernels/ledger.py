@@ -12,7 +12,7 @@ from groupwise.states import LedgerState
 
 @njit(nogil=True, cache=True, forceinline=True)
 def charge(ledger, group, weight, losses, charged, played, realised, baseline):
-    """One round of one group. ``charged`` is ℓ̂ at settlement, ``played`` that of the play itself."""
+    """One round of one group; ``charged`` is ℓ̂ at settlement, ``played`` that of the real play."""
     for k in range(losses.size):
         ledger.expert_loss[group, k] += weight * losses[k]
     ledger.rounds[group] += weight

@@ -1,4 +1,4 @@
-"""Losses of one prediction, scaled to [0, 1]: labels and advice come as (y − low) / (high − low)."""
+"""Losses of one prediction, scaled to [0, 1]; labels come as (y − low) / (high − low)."""
 
 import math
 

@@ -49,7 +49,7 @@ def advise_one(state, parameters, group, learner, xi, xv, weight, width, scratch
         precision_product(
             state.inverse[group, learner],
             state.held[group, learner],
-            state.count[group],
+            state.waiting[group],
             xi,
             xv,
             width,
@@ -64,7 +64,7 @@ def step_one(state, parameters, group, learner, xi, xv, weight, y, width, scratc
     """Advice on x, then the update with (x, y) at this weight. Returns the advice."""
     inverse = state.inverse[group, learner]
     held = state.held[group, learner]
-    precision_product(inverse, held, state.count[group], xi, xv, width, scratch)
+    precision_product(inverse, held, state.waiting[group], xi, xv, width, scratch)
     return update_one(state, parameters, group, learner, xi, xv, weight, y, width, scratch)
 
 
@@ -75,7 +75,7 @@ def update_one(state, parameters, group, learner, xi, xv, weight, y, width, scra
     theta = state.theta[group, learner]
     inverse = state.inverse[group, learner]
     held = state.held[group, learner]
-    count = state.count[group]
+    count = state.waiting[group]
     estimate = dot(theta, xi, xv)
     spread = weight * dot(scratch, xi, xv)
     growth = 1.0 + spread
@@ -122,7 +122,7 @@ def forget(state, parameters, group, learner, weight):
     if strength >= FAINT:
         return
     if held.shape[0] > 0:
-        for k in range((state.count[group] + 1) % held.shape[0]):
+        for k in range((state.waiting[group] + 1) % held.shape[0]):
             subtract_outer(inverse, held[k], inverse.shape[0])
         held[:] = 0.0
     theta = state.theta[group, learner]
@@ -144,9 +144,9 @@ def refresh(state, parameters, sums, group):
     With a small penalty and collinear columns P has entries of 1/λ, and what is lost of them adds
     up over the rounds; the sums have no such entries. ``sums`` must be of the same rows.
     """
-    if sums.count[group] > 0:
+    if sums.waiting[group] > 0:
         fold(sums.gram[group], sums.held[group])
-        sums.count[group] = 0
+        sums.waiting[group] = 0
     gram, moment = sums.gram[group], sums.moment[group]
     size = min(gram.shape[0], state.theta.shape[2])
     every = np.arange(size)
@@ -177,7 +177,7 @@ def hold(state, group):
     """Count one more held-back row of the group (all its learners hold the same rows)."""
     size = state.held.shape[2]
     if size > 0:
-        state.count[group] = (state.count[group] + 1) % size
+        state.waiting[group] = (state.waiting[group] + 1) % size
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -209,7 +209,7 @@ def products_ahead(mine, parameters, places, rows, indptr, indices, values, widt
 
     Returns how many rows it did: ``AHEAD``, or 0 where ``inverse`` changes before they are through.
     """
-    if mine.held.shape[2] - mine.count[0] < AHEAD or places.size < AHEAD:
+    if mine.held.shape[2] - mine.waiting[0] < AHEAD or places.size < AHEAD:
         return 0
     starts = np.empty(AHEAD, dtype=np.int64)
     size = indptr[rows[places[0]] + 1] - indptr[rows[places[0]]]
@@ -259,7 +259,7 @@ def step_subsequences(
         bare(state.theta),
         bare(state.inverse),
         bare(state.held),
-        bare(state.count),
+        bare(state.waiting),
         bare(state.minimum),
         bare(state.log_determinant),
         bare(state.strength),
@@ -269,7 +269,7 @@ def step_subsequences(
         bare(sums.moment),
         bare(sums.power),
         bare(sums.held),
-        bare(sums.count),
+        bare(sums.waiting),
         bare(sums.rows),
     )
     indices, values, advice = bare(indices), bare(values), bare(advice)
@@ -296,7 +296,7 @@ def step_subsequences(
             bare(log_determinant),
             bare(strength),
         )
-        count[0] = state.count[group]
+        count[0] = state.waiting[group]
         minimum[0], log_determinant[0] = state.minimum[group], state.log_determinant[group]
         strength[0] = state.strength[group]
         own = HindsightSums(
@@ -307,7 +307,7 @@ def step_subsequences(
             bare(waiting),
             bare(added),
         )
-        power[0], waiting[0], added[0] = sums.power[group], sums.count[group], sums.rows[group]
+        power[0], waiting[0], added[0] = sums.power[group], sums.waiting[group], sums.rows[group]
         ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
         places = entries[starts[group] : starts[group + 1]]
         for place in range(places.size):
@@ -337,7 +337,7 @@ def step_subsequences(
                 if added[0] > 0 and added[0] % REFRESH == 0:
                     refresh(mine, parameters, own, 0)
                     ready = 0
-        sums.power[group], sums.count[group], sums.rows[group] = power[0], waiting[0], added[0]
-        state.count[group] = count[0]
+        sums.power[group], sums.waiting[group], sums.rows[group] = power[0], waiting[0], added[0]
+        state.waiting[group] = count[0]
         state.minimum[group], state.log_determinant[group] = minimum[0], log_determinant[0]
         state.strength[group] = strength[0]

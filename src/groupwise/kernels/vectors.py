@@ -126,7 +126,7 @@ def combine_rows(typing_context, out, keep, matrix, xi, xv, width):
 
 @intrinsic
 def subtract_outer(typing_context, matrix, vector, width):
-    """matrix −= vector vectorᵀ on the first ``width`` rows and columns; symmetric stays symmetric."""
+    """matrix −= vector vectorᵀ on the first ``width`` rows and columns; it stays symmetric."""
 
     def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)

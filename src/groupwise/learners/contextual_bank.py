@@ -7,14 +7,14 @@ import numpy as np
 
 from groupwise.arrays import capacity, enlarge
 from groupwise.errors import ConfigurationError, FeatureError
-from groupwise.kernels import contextual_ftpl, erm_oracles
+from groupwise.kernels import contextual_ftpl
 from groupwise.learners.actions import Seat, copy_into, expected_minimum
 from groupwise.learners.contexts import Contexts
 from groupwise.oracles import FiniteClass, Stumps
 from groupwise.protocols import Awake, Row
 from groupwise.states import Vector
 
-PYTHON = -1
+PYTHON, STUMPS, TABLE = range(3)
 TUNING = 2.0
 """ε over the one that minimises the bound with 1 − e^{−x} ≤ x. The bound itself is flat on that
 side (8 % more at 750 rounds) and the noise is half as large."""
@@ -32,6 +32,8 @@ class ContextualState(NamedTuple):
     """Σ w (1 − e^{−κ ε_t w})."""
     seen: Vector
     offset: Vector
+    sums: Vector
+    """Of the costs, per label: over the contexts with each bit, and over all; for stumps."""
 
 
 class ContextualBank:
@@ -53,9 +55,9 @@ class ContextualBank:
         self.kind = PYTHON
         self.table = np.zeros((0, 0, 0))
         if isinstance(oracle, Stumps):
-            self.kind = erm_oracles.STUMPS
+            self.kind = STUMPS
         elif isinstance(oracle, FiniteClass):
-            self.kind = erm_oracles.TABLE
+            self.kind = TABLE
             for context in oracle.known if not transductive else ():
                 self.contexts.add(context)
             known = self.contexts.matrix[: self.contexts.count]
@@ -69,7 +71,12 @@ class ContextualBank:
         self.kappa = shift * joint
         shape = (0, len(self.contexts.matrix), labels)
         none, empty = np.zeros(0), np.zeros(shape)
-        self.state = ContextualState(empty, none, none, empty, none)
+        sums = np.zeros((0, labels, fakes.shape[1] + 1 if self.kind == STUMPS else 0))
+        self.state = ContextualState(empty, none, none, empty, none, sums)
+        self._known: tuple[Row, Vector, int] | None = None
+        self._handle: Any = None
+        self._held: Any = None
+        self._compile()
 
     def reserve(self, groups: int, features: int = 0) -> None:
         """Make room; the new slots hold learners that have seen nothing."""
@@ -79,28 +86,27 @@ class ContextualBank:
     def advise(self, number: int, attempt: int, awake: Awake, row: Row, out: Vector) -> None:
         """The oracle's policy on history plus fake samples, for every awake group."""
         x, place = self._context(row)
-        if self.kind == PYTHON:
-            self._advise_by_object(number, attempt, awake, x, out)
-            return
         column, columns, seed = self.seat
-        contextual_ftpl.advise(
-            self.state,
-            self.kind,
-            self.contexts.matrix,
-            self.table,
-            self.contexts.count,
-            self.fakes,
-            self.rate,
-            *awake,
-            x,
-            place,
-            seed,
-            number,
-            attempt,
-            column,
-            columns,
-            out,
-        )
+        if self.kind == STUMPS:
+            handle = self._open() if self._handle is None else self._handle
+            self._advise(handle, *awake, x, number, attempt, out)
+        elif self.kind == TABLE:
+            contextual_ftpl.advise_table(
+                self.state,
+                self.table,
+                self.fakes,
+                self.rate,
+                *awake,
+                place,
+                seed,
+                number,
+                attempt,
+                column,
+                columns,
+                out,
+            )
+        else:
+            self._advise_by_object(number, attempt, awake, x, out)
 
     def rest(self, row: Row) -> Vector:
         """The oracle's policy where all costs are 0."""
@@ -116,7 +122,11 @@ class ContextualBank:
     def update(self, awake: Awake, row: Row, costs: Vector) -> None:
         """Add the costs at the row's context to every awake group."""
         place = self._place(row)
-        contextual_ftpl.update(self.state, self.rate, self.kappa, *awake, place, costs)
+        if self.kind == STUMPS:
+            handle = self._open() if self._handle is None else self._handle
+            self._update(handle, *awake, place, costs)
+        else:
+            contextual_ftpl.update(self.state, self.rate, self.kappa, *awake, place, costs)
 
     def record(self, awake: Awake, row: Row, costs: Vector, offset: float) -> None:
         """Add the costs to the sums of hindsight."""
@@ -138,7 +148,8 @@ class ContextualBank:
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
-        for array in (self.state.costs, self.state.clock, self.state.stability):
+        state = self.state
+        for array in (state.costs, state.clock, state.stability, state.sums):
             array[...] = 0.0
 
     def arrays(self, groups: int) -> dict[str, Any]:
@@ -151,6 +162,7 @@ class ContextualBank:
             "stability": state.stability[:groups],
             "seen": state.seen[:groups, :count],
             "offset": state.offset[:groups],
+            "sums": state.sums[:groups],
             "contexts": self.contexts.matrix[:count],
         }
 
@@ -164,7 +176,9 @@ class ContextualBank:
 
     def _context(self, row: Row) -> tuple[Vector, int]:
         """The row's context and its number, −1 if it is new; errors name it."""
-        x = row.dense()
+        if self._known is not None and self._known[0] is row:
+            return self._known[1], self._known[2]
+        x = row.values if row.values.size == len(row.names) else row.dense()
         width = self.contexts.matrix.shape[1]
         if x.size != width:
             raise FeatureError(
@@ -172,7 +186,7 @@ class ContextualBank:
                 "Fields of a context must be numbers, not text."
             )
         place = self.contexts.find(x)
-        if place < 0 and (self.transductive or self.kind == erm_oracles.TABLE):
+        if place < 0 and (self.transductive or self.kind == TABLE):
             known = "the transductive set" if self.transductive else "any column of the table"
             raise FeatureError(
                 f"The context {_named(row, x)} is not in {known}. Give ContextualFTPL all contexts "
@@ -183,16 +197,20 @@ class ContextualBank:
                 self.oracle.check_contexts(x[None, :])
             except ConfigurationError as error:
                 raise FeatureError(f"The context {_named(row, x)} is not usable. {error}") from None
+        self._known = row, x, place
         return x, place
 
     def _place(self, row: Row) -> int:
         """The number of the row's context, a new one where it is new."""
-        place = self.contexts.add(row.dense())
-        self._enlarge(len(self.state.clock), len(self.contexts.matrix))
+        x, place = self._context(row)
+        if place < 0:
+            place = self.contexts.add(x)
+            self._known = row, x, place
+            self._enlarge(len(self.state.clock), len(self.contexts.matrix))
         return place
 
     def _enlarge(self, groups: int, contexts: int) -> None:
-        costs, clock, stability, seen, offset = self.state
+        costs, clock, stability, seen, offset, sums = self.state
         size = capacity(groups, len(clock))
         shape = (size, contexts, self.dimension)
         if costs.shape != shape:
@@ -202,7 +220,29 @@ class ContextualBank:
                 enlarge(stability, (size,)),
                 enlarge(seen, shape),
                 enlarge(offset, (size,)),
+                enlarge(sums, (size, *sums.shape[1:])),
             )
+        self._handle = None
+
+    def _open(self) -> Any:
+        """Sizes and addresses of the state; ``_held`` keeps the arrays while these are in use."""
+        numbers = np.array([self.rate, self.kappa])
+        self._handle, self._held = contextual_ftpl.stump_handle(
+            self.contexts.matrix, self.fakes, numbers, self.seat, self.state
+        )
+        return self._handle
+
+    def _compile(self) -> None:
+        self._advise = contextual_ftpl.advise_stumps.compile(contextual_ftpl.ADVISE_STUMPS)
+        self._update = contextual_ftpl.update_stumps.compile(contextual_ftpl.UPDATE_STUMPS)
+
+    def __getstate__(self) -> dict[str, Any]:
+        left_out = ("_advise", "_update", "_handle", "_held", "_known")
+        return {key: value for key, value in self.__dict__.items() if key not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _handle=None, _held=None, _known=None)
+        self._compile()
 
     def _advise_by_object(
         self, number: int, attempt: int, awake: Awake, x: Vector, out: Vector
@@ -241,7 +281,7 @@ class ContextualBank:
         """W = E max_f Σ_{x in S} ⟨f(x), Laplace(1)⟩: the noise is symmetric, so it is −E min."""
         copies = self.dimension if independent else 1
         shape = (self.fakes, self.dimension // copies)
-        if self.kind == erm_oracles.TABLE:  # all policies at once
+        if self.kind == TABLE:  # all policies at once
             flat = self.table[:, : self.fakes].reshape(len(self.table), -1)
             return -expected_minimum(
                 lambda generator: float((flat @ generator.laplace(size=shape).ravel()).min()), True

@@ -73,7 +73,9 @@ class Foreign:
 
     def update(self, row: Row, label: float, weight: float) -> None:
         """``learn_one`` or ``partial_fit`` with the scaled label."""
-        weights = {} if self._weight_name is None else {self._weight_name: weight}
+        weights: dict[str, Any] = {}
+        if self._weight_name is not None:
+            weights[self._weight_name] = weight
         if self._river:
             self.model.learn_one(row.mapping(), label, **weights)
         else:

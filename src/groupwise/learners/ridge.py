@@ -9,7 +9,7 @@ import numpy as np
 from groupwise.arrays import capacity, enlarge, room, zeros
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import ridge
-from groupwise.kernels.arithmetic import LANES
+from groupwise.kernels.vectors import LANES
 from groupwise.protocols import Awake, Row
 from groupwise.states import RidgeState, Vector
 
@@ -88,7 +88,7 @@ class RidgeBank:
             theta=np.zeros((0, count, 0)),
             inverse=np.zeros((0, count, 0, 0)),
             held=np.zeros((0, count, 0, 0)),
-            count=np.zeros(0, dtype=np.int64),
+            waiting=np.zeros(0, dtype=np.int64),
             minimum=np.zeros((0, count)),
             log_determinant=np.zeros((0, count)),
             strength=np.zeros((0, count)),
@@ -117,7 +117,7 @@ class RidgeBank:
             theta=enlarge(state.theta, (g, count, d)),
             inverse=inverse,
             held=enlarge(state.held, (g, count, held, d)),
-            count=enlarge(state.count, (g,)),
+            waiting=enlarge(state.waiting, (g,)),
             minimum=enlarge(state.minimum, (g, count)),
             log_determinant=enlarge(state.log_determinant, (g, count)),
             strength=strength,

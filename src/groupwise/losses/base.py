@@ -54,7 +54,9 @@ class Loss:
 
     def encode(self, label: object) -> Any:
         """The scaled label; an error that names the label where it is not one."""
-        return (self._number(label) - self.low) / (self.high - self.low)
+        if type(label) is not float or not self.low <= label <= self.high:
+            label = self._number(label)
+        return (label - self.low) / (self.high - self.low)
 
     def encode_many(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
         """``encode`` for a column; the error names the first bad row."""

@@ -95,7 +95,7 @@ class Stumps:
     def _best(self, contexts: ArrayLike, costs: ArrayLike) -> list[tuple[int, float]]:
         matrix = self.check_contexts(context_matrix(contexts))
         table = cost_matrix(costs, matrix)
-        room = np.empty(matrix.shape[1])
+        room = np.empty(matrix.shape[1] + 1)
         return [
             erm_oracles.best_stump(matrix, len(matrix), table, label, room)
             for label in range(table.shape[1])

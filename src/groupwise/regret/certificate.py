@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from groupwise.learners.ridge import RidgeBank
-from groupwise.states import Vector
 from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger
+from groupwise.states import Vector
 
 ROUNDING = 1e-12
 

@@ -21,7 +21,8 @@ class Ledger:
 
     def __init__(self, learners: int, hindsight: bool) -> None:
         self.hindsight = hindsight
-        self.state = LedgerState(*(np.zeros(0) for _ in range(5)), np.zeros((0, learners)))
+        none = np.zeros(0)
+        self.state = LedgerState(none, none, none, none, none, np.zeros((0, learners)))
         self.sums = HindsightSums(
             np.zeros((0, 0, 0)),
             np.zeros((0, 0)),
@@ -45,7 +46,7 @@ class Ledger:
             enlarge(self.sums.moment, (g, d)),
             enlarge(self.sums.power, (g,)),
             enlarge(self.sums.held, (g, HELD, d)),
-            enlarge(self.sums.count, (g,)),
+            enlarge(self.sums.waiting, (g,)),
             enlarge(self.sums.rows, (g,)),
         )
 

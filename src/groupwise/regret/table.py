@@ -4,12 +4,12 @@ import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from groupwise.errors import ConfigurationError
+from groupwise.reduction import Reduction
 from groupwise.regret.certificate import aggregator_bounds, certify
 from groupwise.regret.ledger import Ledger
-from groupwise.reduction import Reduction
 
 ALWAYS_ON = "always_on"
 
@@ -69,7 +69,7 @@ class RegretTable:
                 continue
             keys = list(self.rows[0]) if self.rows else ["group"]
             columns = {key: [row[key] for row in self.rows] for key in keys}
-            return nw.from_dict(columns, backend=name).to_native()
+            return nw.from_dict(columns, backend=cast(Any, name)).to_native()
         raise ConfigurationError("to_frame needs pandas, polars or pyarrow: pip install one.")
 
     def _shown(self) -> list[str]:
@@ -104,7 +104,8 @@ class RegretTable:
             + "</tr>"
             for row in self.rows
         )
-        caption = f"{self.settled} settled rounds; regret is against {html.escape(self.comparator)}."
+        comparator = html.escape(self.comparator)
+        caption = f"{self.settled} settled rounds; regret is against {comparator}."
         return (
             f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table>"

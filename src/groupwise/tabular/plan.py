@@ -12,10 +12,12 @@ from groupwise.tabular.proposal import (
     Features,
     infinite,
     keep_indicators,
+    leaves,
     missing,
     one_value,
     propose_features,
     propose_groups,
+    reads_numbers,
     remarks,
     scaling,
     spans_constant,
@@ -178,6 +180,14 @@ def _groups(scan: Scan, request: Request, others: set[str]) -> list[Group]:
         if column == request.target:
             raise ConfigurationError(
                 f"{quoted(column)} is the label, which is not known when groups are needed."
+            )
+    for leaf in (leaf for one in groups for leaf in leaves(one)):
+        profile = scan.columns[leaf.column]
+        if reads_numbers(leaf) and profile.kind == "text":
+            raise DataError(
+                f"Column {quoted(leaf.column)} holds {quoted(profile.text)} in row "
+                f"{profile.text_row}, which is no number, and its groups compare numbers. "
+                f"Without them, {quoted(leaf.column)} alone is a group per value."
             )
     return groups
 

@@ -4,7 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from groupwise.groups import Group, by, cut
-from groupwise.groups.leaves import By, Cut
+from groupwise.groups.base import Leaf
+from groupwise.groups.leaves import By, Cut, Weight, Where
 from groupwise.tabular.scan import Profile, Scan
 from groupwise.tabular.text import amount, quoted, shown
 
@@ -119,8 +120,8 @@ def infinite(profile: Profile) -> str:
 def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str) -> list[str]:
     """What to tell about the groups and features that will be used."""
     found = []
-    leaves = [leaf for one in groups for leaf in _leaves(one)]
-    for column in dict.fromkeys(leaf.column for leaf in leaves if isinstance(leaf, By)):
+    found_leaves = [leaf for one in groups for leaf in leaves(one)]
+    for column in dict.fromkeys(leaf.column for leaf in found_leaves if isinstance(leaf, By)):
         profile = scan.columns[column]
         if profile.distinct > MANY:
             found.append(
@@ -152,7 +153,13 @@ def _count(profile: Profile) -> str:
     return f"over {profile.distinct - 1:,}" if profile.values is None else amount(profile.distinct)
 
 
-def _leaves(group: Group) -> list[Group]:
-    if not group.members:
+def leaves(group: Group) -> list[Leaf]:
+    """The parts of a declaration that read a column."""
+    if isinstance(group, Leaf):
         return [group]
-    return [leaf for member in group.members for leaf in _leaves(member)]
+    return [leaf for member in group.members for leaf in leaves(member)]
+
+
+def reads_numbers(leaf: Leaf) -> bool:
+    """Whether the groups of a leaf compare numbers."""
+    return isinstance(leaf, (Cut, Weight)) or (isinstance(leaf, Where) and leaf.is_ordered)
