@@ -83,6 +83,7 @@ class CompiledRounds(Rounds):
         self._learners = len(reduction.learners)
         self._handle: Any = None
         self._held: Any = None
+        self._room = 0
         self._scratch = np.empty((3, 0, self._learners))
 
     def predict(self, number: int, awake: Awake, row: Row) -> Play:
@@ -107,13 +108,14 @@ class CompiledRounds(Rounds):
         indices, values, names, _ = row
         if len(names) >= WIDE and self._bank.hold_back(len(names)):
             self._handle = None
-        if late is None:
-            played = realised = baseline = math.nan
-        else:
+        played = realised = baseline = math.nan
+        if late is not None:
             losses, played, realised = self.reduction.score(late, label)
-            baseline = float(losses[-1, 0]) if self.always_on else math.nan
-        if self._scratch.shape[1] < len(groups):
-            self._scratch = np.empty((3, len(groups), self._learners))
+            if self.always_on:
+                baseline = float(losses[-1, 0])
+        if self._room < len(groups):
+            self._room = len(groups)
+            self._scratch = np.empty((3, self._room, self._learners))
         self._settle(
             self._open() if self._handle is None else self._handle,
             number,

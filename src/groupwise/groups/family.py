@@ -13,7 +13,7 @@ from .columns import Table, as_table
 from .compounds import And, Pairs, wrapped
 from .frames import FrameMembership, membership, twice_message
 from .leaves import By, Where
-from .rows import reader
+from .rows import ByReader, reader
 
 # Names whose indicator is remembered; beyond it the memory starts afresh.
 _REMEMBERED_NAMES = 1 << 16
@@ -54,7 +54,13 @@ class Groups:
         self.columns = _distinct(one.columns for one in self.declarations)
         self.weight_columns = _distinct(one.weight_columns for one in self.declarations)
         _check_names(self.declarations)
-        self._readers = [reader(declaration).awake for declaration in self.declarations]
+        readers = [reader(declaration) for declaration in self.declarations]
+        self._readers = [one.awake for one in readers]
+        # The most common model has a group per value of some columns, and nothing else.
+        self._remembered = [(one.column, one.remembered) for one in readers if type(one) is ByReader]
+        self._plain = len(self._remembered) == len(readers)
+        self._last = [ALWAYS_ON] if self.always_on else []
+        self._ones = [1.0] * (len(readers) + len(self._last))
         self._indicators: dict[str, Indicator | None] = {}
         self._closed: dict[str, Indicator | None] = {}
         self._open_intersections: list[re.Pattern[str]] = []
@@ -72,11 +78,20 @@ class Groups:
         """Give names and weights of the groups a row is in, in the order of declaration."""
         names, weights = self.read(row)
         self.check_distinct(names)
-        return names, weights
+        return names, list(weights)
 
     def read(self, row: Mapping[str, Any]) -> tuple[list[str], list[float]]:
         """`of_row` before the check that no name occurs twice, for those who do that themselves."""
-        names: list[str] = []
+        if self._plain:
+            try:
+                names = [
+                    names_of[type(row[column])][row[column]]
+                    for column, names_of in self._remembered
+                ]
+                return names + self._last, self._ones
+            except (KeyError, TypeError, IndexError):
+                pass  # a value seen for the first time, or something wrong
+        names = []
         weights: list[float] = []
         for awake in self._readers:
             awake(row, names, weights)

@@ -5,11 +5,11 @@ from numba.extending import intrinsic
 
 
 @intrinsic
-def floats(typing_context, address):  # type: ignore[no-untyped-def]
+def floats(typing_context, address):
     """An address as a pointer to float64."""
     pointer = types.CPointer(types.float64)
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         return builder.inttoptr(arguments[0], context.get_value_type(pointer))
 
     return pointer(types.int64), generate

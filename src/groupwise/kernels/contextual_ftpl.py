@@ -24,7 +24,7 @@ UPDATE_STUMPS = (_INDEX, _INDEX, _NUMBERS, types.int64, _NUMBERS)
 
 
 @njit(nogil=True, cache=True)
-def perturbed(state, rate, fakes, group, weight, seed, number, expert, attempt, out):  # type: ignore[no-untyped-def]
+def perturbed(state, rate, fakes, group, weight, seed, number, expert, attempt, out):
     """Accumulated costs of a group plus its fake samples of this round."""
     count, labels = out.shape
     for x in range(count):
@@ -35,7 +35,7 @@ def perturbed(state, rate, fakes, group, weight, seed, number, expert, attempt, 
 
 
 @njit(nogil=True, cache=True)
-def advise_table(  # type: ignore[no-untyped-def]
+def advise_table(
     state,
     table,
     fakes,
@@ -62,7 +62,7 @@ def advise_table(  # type: ignore[no-untyped-def]
             out[a, column, label] = table[policy, place, label]
 
 
-def stump_handle(contexts, fakes, numbers, seat, state):  # type: ignore[no-untyped-def]
+def stump_handle(contexts, fakes, numbers, seat, state):
     """Sizes and addresses of all that stumps need; whoever holds them also holds the arrays."""
     groups, room, labels = state.costs.shape
     sizes = (groups, room, labels, contexts.shape[1], fakes, *seat)
@@ -71,7 +71,7 @@ def stump_handle(contexts, fakes, numbers, seat, state):  # type: ignore[no-unty
 
 
 @njit(nogil=True, cache=True)
-def advise_stumps(handle, groups, weights, x, number, attempt, out):  # type: ignore[no-untyped-def]
+def advise_stumps(handle, groups, weights, x, number, attempt, out):
     """The best stumps on history plus fake samples, at the context x.
 
     The noise is added to the sums of the costs, four contexts at a time.
@@ -113,7 +113,7 @@ def advise_stumps(handle, groups, weights, x, number, attempt, out):  # type: ig
 
 
 @njit(nogil=True, cache=True)
-def update_stumps(handle, groups, weights, place, costs):  # type: ignore[no-untyped-def]
+def update_stumps(handle, groups, weights, place, costs):
     """Add the costs at context ``place`` to every awake group, and to the sums, weighted."""
     count, room, labels, features = handle[0], handle[1], handle[2], handle[3]
     context = carray(floats(handle[8]), (room, features))[place]
@@ -136,7 +136,7 @@ def update_stumps(handle, groups, weights, place, costs):  # type: ignore[no-unt
 
 
 @njit(nogil=True, cache=True)
-def update(state, rate, kappa, groups, weights, place, costs):  # type: ignore[no-untyped-def]
+def update(state, rate, kappa, groups, weights, place, costs):
     """Add the costs at context ``place`` to every awake group, weighted."""
     for a in range(groups.size):
         group, weight = groups[a], weights[a]

@@ -24,7 +24,7 @@ def best_stump(contexts, count, costs, label, sums):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def best_sums(sums):  # type: ignore[no-untyped-def]
+def best_sums(sums):
     """The number and cost of the best stump, from sums of costs: per bit, then over everything."""
     features = sums.size - 1
     total = sums[features]

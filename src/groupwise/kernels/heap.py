@@ -4,20 +4,20 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def _before(lengths, nodes, i, j):  # type: ignore[no-untyped-def]
+def _before(lengths, nodes, i, j):
     if lengths[i] != lengths[j]:
         return lengths[i] < lengths[j]
     return nodes[i] < nodes[j]
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def _swap(lengths, nodes, i, j):  # type: ignore[no-untyped-def]
+def _swap(lengths, nodes, i, j):
     lengths[i], lengths[j] = lengths[j], lengths[i]
     nodes[i], nodes[j] = nodes[j], nodes[i]
 
 
 @njit(nogil=True, cache=True)
-def push(lengths, nodes, count, length, node):  # type: ignore[no-untyped-def]
+def push(lengths, nodes, count, length, node):
     """Add a pair to a heap of ``count``; returns the new count."""
     i = count
     lengths[i], nodes[i] = length, node
@@ -31,7 +31,7 @@ def push(lengths, nodes, count, length, node):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def pop(lengths, nodes, count):  # type: ignore[no-untyped-def]
+def pop(lengths, nodes, count):
     """Remove the first pair of a heap of ``count``; returns the new count."""
     last = count - 1
     lengths[0], nodes[0] = lengths[last], nodes[last]

@@ -59,7 +59,7 @@ def relax_in_order(graph, costs, distance, via):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def dijkstra(graph, costs, distance, via):  # type: ignore[no-untyped-def]
+def dijkstra(graph, costs, distance, via):
     """Shortest paths from node 0; costs at least 0. Ends when the target is settled."""
     for node in range(via.size):
         via[node] = -1

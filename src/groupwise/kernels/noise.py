@@ -53,10 +53,9 @@ def add_uniform(seed, number, expert, attempt, scale, out):
 
 @njit(nogil=True, cache=True, forceinline=True)
 def laplace(level):
-    """The Laplace(1) quantile of a level in (0, 1)."""
-    if level < 0.5:
-        return math.log(2.0 * level)
-    return -math.log(2.0 * (1.0 - level))
+    """A Laplace(1) draw from a level in (0, 1), without a branch: the level says the sign too."""
+    centred = level - 0.5  # an odd multiple of 2⁻³³, so that the logarithm is finite
+    return math.copysign(math.log(1.0 - 2.0 * abs(centred)), centred)
 
 
 @njit(nogil=True, cache=True)
