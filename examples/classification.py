@@ -26,8 +26,9 @@ for _ in range(4_000):
     row = {**bits, "region": str(rng.choice(["north", "south"])), "age": int(rng.integers(18, 90))}
     ticket = labeller.predict(row)
     # Who votes yes? The old by their home, the north by its jobs, the south by its debts.
-    reason = "owns_home" if row["age"] > 60 else "has_job" if row["region"] == "north" else "in_debt"
-    labeller.learn(ticket, row[reason] ^ int(rng.random() < 0.05))
+    reason = {"north": "has_job", "south": "in_debt"}[row["region"]]
+    vote = row["owns_home"] if row["age"] > 60 else row[reason]
+    labeller.learn(ticket, vote ^ int(rng.random() < 0.05))
 
 print(labeller.regret())
 print("Of a single learner for everybody, the regret on each group:")

@@ -389,12 +389,12 @@ class TestAggregators:
         ids=lambda aggregator: type(aggregator).__name__,
     )
     def test_the_built_in_ones_pass(self, aggregator):
-        check_aggregator(aggregator, rounds=120)
+        check_aggregator(aggregator, rounds=80)
 
     @pytest.mark.parametrize("broken", BROKEN_AGGREGATORS, ids=lambda kind: kind.__name__)
     def test_broken_ones_are_found_out(self, broken):
         with pytest.raises(CheckFailed, match=BROKEN_AGGREGATORS[broken]) as failure:
-            check_aggregator(broken())
+            check_aggregator(broken(), rounds=120)
         assert str(failure.value).startswith(broken.__name__)
 
     def test_a_wrong_play_for_the_algorithm_is_found_out(self):

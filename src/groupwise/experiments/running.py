@@ -39,7 +39,7 @@ def module_of(name: str) -> Any:
 def run(
     name: str, plan: Plan, show: Callable[[Table], None] = lambda table: None
 ) -> tuple[Outcome, Path]:
-    """Run an experiment; tables, figures and the page go to a folder of its name in ``plan.out``."""
+    """Run an experiment; tables, figures and a page go to a folder of its name in ``plan.out``."""
     module = module_of(name)
     outcome: Outcome = module.run(plan)
     if plan.whole:

@@ -1,9 +1,11 @@
 """One run of a model of actions: every group's regret over time."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from groupwise.actions import ActionReduction
 from groupwise.groups import ALWAYS_ON
 from groupwise.learners.contextual_bank import ContextualBank
 from groupwise.model import Groupwise
@@ -70,7 +72,9 @@ def best_differs(model: Groupwise, group: str) -> bool:
     """Would the best action or policy of everybody have lost more on the group than its own?"""
     if ALWAYS_ON not in model._index:
         return False
-    bank = model._reduction.action_banks[0]
+    reduction = model._reduction
+    assert isinstance(reduction, ActionReduction)
+    bank: Any = reduction.action_banks[0]
     own, everybody = model._index[group], model._index[ALWAYS_ON]
     if isinstance(bank, ContextualBank):
         contexts = bank.contexts.matrix[: bank.contexts.count]
@@ -80,4 +84,5 @@ def best_differs(model: Groupwise, group: str) -> bool:
         costs = seen[own]
         return bool((said * costs).sum() > bank.oracle.least(contexts, costs) + 1e-9)
     oracle, costs = bank.learner.oracle, bank.state.seen
-    return bool((oracle.minimise(costs[everybody]) - oracle.minimise(costs[own])) @ costs[own] > 1e-9)
+    worse = oracle.minimise(costs[everybody]) - oracle.minimise(costs[own])
+    return bool(worse @ costs[own] > 1e-9)

@@ -8,6 +8,7 @@ included.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import carray, njit, types
@@ -15,10 +16,12 @@ from numba import carray, njit, types
 from groupwise.kernels.addresses import floats
 from groupwise.kernels.erm_oracles import best_row, best_sums, stump_value
 from groupwise.kernels.noise import add_laplace
+from groupwise.states import Index, Vector
 
 _INDEX = types.int64[::1]
 _NUMBERS = types.float64[::1]
-ADVISE_STUMPS = (_INDEX, _INDEX, _NUMBERS, _NUMBERS, types.int64, types.int64, types.float64[:, :, ::1])
+_ADVICE = types.float64[:, :, ::1]
+ADVISE_STUMPS = (_INDEX, _INDEX, _NUMBERS, _NUMBERS, types.int64, types.int64, _ADVICE)
 UPDATE_STUMPS = (_INDEX, _INDEX, _NUMBERS, types.int64, _NUMBERS)
 """The types of the arguments, so that the compiled functions do not look at them at every call."""
 
@@ -62,7 +65,9 @@ def advise_table(
             out[a, column, label] = table[policy, place, label]
 
 
-def stump_handle(contexts, fakes, numbers, seat, state):
+def stump_handle(
+    contexts: Vector, fakes: int, numbers: Vector, seat: tuple[int, ...], state: Any
+) -> tuple[Index, tuple[Vector, ...]]:
     """Sizes and addresses of all that stumps need; whoever holds them also holds the arrays."""
     groups, room, labels = state.costs.shape
     sizes = (groups, room, labels, contexts.shape[1], fakes, *seat)

@@ -6,6 +6,7 @@ Ties go to the policy with the smaller number.
 
 from numba import njit
 
+
 @njit(nogil=True, cache=True)
 def best_stump(contexts, count, costs, label, sums):
     """The number and cost of the best stump on a label; ``sums`` has room for all bits and one.

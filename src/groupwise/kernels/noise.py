@@ -5,11 +5,10 @@ is the number of the block of four, its top bit the attempt: 1 where a late labe
 draw again.
 """
 
-import math
-
 import numpy as np
 from numba import njit
 
+from groupwise.kernels.logarithm import log_in_place
 from groupwise.kernels.philox import philox
 
 WIDTH = 4
@@ -51,24 +50,25 @@ def add_uniform(seed, number, expert, attempt, scale, out):
             out[i + 3] += scale * d
 
 
-@njit(nogil=True, cache=True, forceinline=True)
-def laplace(level):
-    """A Laplace(1) draw from a level in (0, 1), without a branch: the level says the sign too."""
-    centred = level - 0.5  # an odd multiple of 2⁻³³, so that the logarithm is finite
-    return math.copysign(math.log(1.0 - 2.0 * abs(centred)), centred)
-
-
 @njit(nogil=True, cache=True)
 def add_laplace(seed, number, expert, attempt, scale, out):
-    """out += Laplace(scale) entries, independent."""
-    count = out.size
-    for block in range((count + WIDTH - 1) // WIDTH):
+    """out += Laplace(scale) entries, independent.
+
+    A level u in (0, 1) says the sign, that of u − ½, and the size, −ln(1 − 2|u − ½|). Levels are
+    odd multiples of 2⁻³³, so the logarithm is finite.
+    """
+    blocks = (out.size + WIDTH - 1) // WIDTH
+    centred = np.empty(WIDTH * blocks)
+    for block in range(blocks):
         a, b, c, d = words(seed, number, expert, attempt, block)
         i = WIDTH * block
-        out[i] += scale * laplace(a)
-        if i + 1 < count:
-            out[i + 1] += scale * laplace(b)
-        if i + 2 < count:
-            out[i + 2] += scale * laplace(c)
-        if i + 3 < count:
-            out[i + 3] += scale * laplace(d)
+        centred[i] = a - 0.5
+        centred[i + 1] = b - 0.5
+        centred[i + 2] = c - 0.5
+        centred[i + 3] = d - 0.5
+    sizes = np.empty(out.size)
+    for i in range(out.size):
+        sizes[i] = 1.0 - 2.0 * abs(centred[i])
+    log_in_place(sizes)
+    for i in range(out.size):
+        out[i] += scale * (sizes[i] if centred[i] < 0.0 else -sizes[i])

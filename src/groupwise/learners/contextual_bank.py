@@ -179,12 +179,6 @@ class ContextualBank:
         if self._known is not None and self._known[0] is row:
             return self._known[1], self._known[2]
         x = row.values if row.values.size == len(row.names) else row.dense()
-        width = self.contexts.matrix.shape[1]
-        if x.size != width:
-            raise FeatureError(
-                f"The row has the features {list(row.names)}, and a context is {width} numbers. "
-                "Fields of a context must be numbers, not text."
-            )
         place = self.contexts.find(x)
         if place < 0 and (self.transductive or self.kind == TABLE):
             known = "the transductive set" if self.transductive else "any column of the table"

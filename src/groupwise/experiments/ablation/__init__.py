@@ -13,12 +13,12 @@ from groupwise.report.table import Cell, Column, Table, mean_and_spread, number
 
 TITLE = "With and without the always-on group"
 ABOUT = (
-    "The always-on group holds every round. Its learner is the single model that the reduction is "
-    "compared with, it gives everybody a regret guarantee, and it covers rounds that no other group "
-    "is in. Here the routing and classification experiments are run with and without it. Where "
-    "every round is in some group, as in routing (rain, or no rain), leaving it out changes little: "
-    "the aggregator has one expert less to rule out. The price of having it is small, and the "
-    "guarantee for everybody goes with it."
+    "The always-on group holds every round. Its learner is the single model that the reduction "
+    "is compared with, it gives everybody a regret guarantee, and it covers rounds that no "
+    "other group is in. Here the routing and classification experiments are run with and "
+    "without it. Where every round is in some group, as in routing (rain, or no rain), leaving "
+    "it out changes little: the aggregator has one expert less to rule out. The price of having "
+    "it is small, and the guarantee for everybody goes with it."
 )
 SEEDS = tuple(range(1_000, 1_010))
 SLACK = 0.10
@@ -49,7 +49,8 @@ def run(plan: Plan) -> Outcome:
             for name in traces:
                 numbers[f"{title}/{group}/{name}"] = float(_final(traces[name], group).mean())
             difference = numbers[f"{title}/{group}/with"] - numbers[f"{title}/{group}/without"]
-            size = traces["without"][0].rounds[traces["without"][0].groups.index(group), -1]
+            runs = traces["without"]
+            size = float(runs[0].rounds[runs[0].groups.index(group), -1])
             checks.append(
                 Check(
                     f"{title}: on {group} the always-on group costs at most {SLACK:g} a round",

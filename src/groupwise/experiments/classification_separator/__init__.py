@@ -7,7 +7,8 @@ __all__ = ["ABOUT", "SEEDS", "TITLE", "run"]
 
 TITLE = "Classification with a separator of the class"
 ABOUT = SETTING_ABOUT + (
-    "Here S is the separator that the oracle names: 4 contexts that tell all 14 stumps apart; contexts themselves may be anything."
+    "Here S is the separator that the oracle names: 4 contexts that tell all 14 stumps apart; "
+    "contexts themselves may be anything."
 )
 
 

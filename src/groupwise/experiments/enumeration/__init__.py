@@ -21,12 +21,12 @@ from groupwise.report.table import Cell, Column, Table, number
 TITLE = "What enumerating all policies costs"
 ABOUT = (
     "Blum and Lykouris run one expert for every pair of policy and group, so a round takes time "
-    "linear in the number of policies. The reduction calls an oracle once for every awake group. On "
-    "classes with structure, stumps for n labels ((2d + 2)ⁿ policies) and paths through a grid "
-    "(binomially many), the oracle uses it, and the time of a round hardly grows while the class "
-    "grows to millions, where enumeration is hopeless. On a plain table of policies without "
-    "structure the oracle must look at every row as well: then both are linear, and the reduction "
-    "saves nothing but a constant."
+    "linear in the number of policies. The reduction calls an oracle once for every awake "
+    "group. On classes with structure, stumps for n labels ((2d + 2)ⁿ policies) and paths "
+    "through a grid (binomially many), the oracle uses it, and the time of a round hardly grows "
+    "while the class grows to millions, where enumeration is hopeless. On a plain table of "
+    "policies without structure the oracle must look at every row as well: then both are "
+    "linear, and the reduction saves nothing but a constant."
 )
 SEEDS = (0,)
 BITS = 6
@@ -104,7 +104,7 @@ def _stumps(labels: int, rounds: int) -> Case:
             [np.zeros(64), np.ones(64), *(c for bit in CONTEXTS.T for c in (bit, 1.0 - bit))]
         )
         table = np.stack(
-            [np.stack(combination, axis=1) for combination in itertools.product(single, repeat=labels)]
+            [np.stack(each, axis=1) for each in itertools.product(single, repeat=labels)]
         )
         policies = FiniteClass(table, CONTEXTS)
         theirs = _timed(BlumLykouris(policies, [by("g")], loss=loss, features=FEATURES), stream)

@@ -15,14 +15,14 @@ from groupwise.model import Groupwise
 
 TITLE = "Routing under overlapping conditions"
 ABOUT = (
-    "Every round a path is chosen through a 10 × 10 grid, from corner to corner, and the costs of "
-    "all edges are seen afterwards. A corridor is cheap in rain, another in the rush hour unless it "
-    "rains, a third at the weekend unless one of the others is. A single learner must settle for one "
-    "path; the reduction has a learner for rain, one for its absence, and so on, each calling the "
-    "same shortest-path oracle, and follows whoever has done well in such rounds. Three cost models: "
-    "fixed levels; levels that drift; and levels to which 0.5 is added on the edges played last. "
-    "Regret below zero means that the model beats the best single path of the group, by telling "
-    "apart rounds that the group does not."
+    "Every round a path is chosen through a 10 × 10 grid, from corner to corner, and the costs "
+    "of all edges are seen afterwards. A corridor is cheap in rain, another in the rush hour "
+    "unless it rains, a third at the weekend unless one of the others is. A single learner must "
+    "settle for one path; the reduction has a learner for rain, one for its absence, and so on, "
+    "each calling the same shortest-path oracle, and follows whoever has done well in such "
+    "rounds. Three cost models: fixed levels; levels that drift; and levels to which 0.5 is "
+    "added on the edges played last. Regret below zero means that the model beats the best "
+    "single path of the group, by telling apart rounds that the group does not."
 )
 SEEDS = tuple(range(1_000, 1_020))
 """Fresh: nothing was tuned on them."""

@@ -1,0 +1,105 @@
+"""The experiments beyond the paper: small versions of all, and the whole of some."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from groupwise.errors import ConfigurationError, DatasetError
+from groupwise.experiments import NAMES, Plan, run
+from groupwise.experiments.classification import labeller, simulate
+from groupwise.experiments.lending import generated_stream, on_generated
+from groupwise.experiments.lending.applicants import FIELDS, read, stand_in, stream_of
+from groupwise.experiments.outcome import Outcome
+from groupwise.experiments.running import compared, expected, module_of
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_small_versions_write_tables_figures_and_a_page(name: str, tmp_path: Path) -> None:
+    seeds = 1 if name != "enumeration" else None
+    if name == "enumeration":
+        pytest.skip("it measures time; see the slow test")
+    outcome, page = run(name, Plan(out=tmp_path, seeds=seeds, rounds=60, jobs=1))
+    assert outcome.tables
+    assert outcome.figures
+    record = json.loads((tmp_path / name / f"{name}.json").read_text())
+    assert record["name"] == name
+    text = page.read_text()
+    assert module_of(name).TITLE in text
+    assert len(module_of(name).ABOUT) > 200
+    for figure in outcome.figures:
+        assert (tmp_path / name / f"{figure.name}.svg").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_expected_numbers_are_there(name: str) -> None:
+    wanted = expected(name)
+    assert set(wanted) == {"tolerance", "numbers"}
+    assert all(np.isfinite(value) for value in wanted["numbers"].values())
+    assert wanted["numbers"] or name == "enumeration"
+
+
+def test_a_number_that_is_not_as_expected_is_said() -> None:
+    wanted = {"tolerance": {"absolute": 0.5, "relative": 0.0}, "numbers": {"a": 1.0, "b": 2.0}}
+    check = compared(Outcome([], [], [], {"a": 1.4, "b": 3.0}), wanted).checks[-1]
+    assert not check.holds
+    assert check.found == "b: 3, expected 2"
+    assert compared(Outcome([], [], [], {"a": 1.4, "b": 2.0}), wanted).checks[-1].holds
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(ConfigurationError, match="routing"):
+        module_of("routine")
+
+
+def test_a_run_depends_on_its_seed_alone() -> None:
+    one, two = (simulate("separator", 3, 0.15, 5, 80) for _ in range(2))
+    assert np.array_equal(one.regret, two.regret)
+    assert not np.array_equal(one.regret, simulate("separator", 3, 0.15, 6, 80).regret)
+    assert labeller("separator", 3, 0).loss.unit == 3.0
+
+
+def test_stand_in_and_file_give_the_same_kind_of_stream(tmp_path: Path) -> None:
+    made = stream_of(stand_in()[:200])
+    assert made.bits.shape == (200, len(FIELDS))
+    assert made.groups[-1] == "always_on"
+    path = tmp_path / "adult.data"
+    line = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, "
+    line += "White, Male, 2174, 0, 40, United-States, <=50K\n"
+    path.write_text(line * 3)
+    read_in = stream_of(read(path))
+    assert read_in.labels.tolist() == [0.0] * 3
+    path.write_text("age,income\n1,2\n")
+    with pytest.raises(DatasetError, match="not the Adult data"):
+        read(path)
+
+
+def test_tasting_counts_what_really_happened() -> None:
+    stream = generated_stream(300, 1)
+    assert len(stream.rows) == 300
+    tasted = on_generated(300, 1)
+    assert tasted.rounds[-1] == 300
+    assert (tasted.regret <= tasted.rounds).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["routing", "classification-transductive"])
+def test_a_third_of_the_baseline_on_a_few_seeds(name: str, tmp_path: Path) -> None:
+    outcome, _ = run(name, Plan(out=tmp_path, seeds=4))
+    assert outcome.checks
+    for check in outcome.checks:
+        assert check.holds, f"{check.claim}: {check.found}"
+
+
+@pytest.mark.slow
+def test_enumeration_is_what_costs(tmp_path: Path) -> None:
+    outcome, _ = run("enumeration", Plan(out=tmp_path, rounds=20, jobs=1))
+    assert all(check.holds for check in outcome.checks)
+
+
+@pytest.mark.slow
+def test_slope_of_apple_tasting_on_shorter_streams() -> None:
+    lengths = [1_000, 3_162, 10_000, 31_623]
+    worst = [np.mean([on_generated(t, seed).regret.max() for seed in (7, 8)]) for t in lengths]
+    assert np.polyfit(np.log(lengths), np.log(worst), 1)[0] <= 0.70
