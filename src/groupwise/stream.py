@@ -9,6 +9,7 @@ loop, so the two agree bit for bit.
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,10 +144,9 @@ class Stream:
         sums, hindsight = self.ledger.sums, self.ledger.hindsight
         task: Any = ridge.step_subsequences
         width, advice = bank.width(features), work.outcome.advice
+        state = (bank.state, bank.parameters, sums, hindsight)
         return [
-            pool.submit(
-                task, bank.state, bank.parameters, sums, hindsight, share, *places, width, advice
-            )
+            pool.submit(partial(task, *state, share, *places, width, advice))
             for share in work.parts.shares
         ]
 

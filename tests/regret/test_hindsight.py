@@ -179,5 +179,5 @@ def test_a_large_offset_next_to_an_intercept(ratio, lost):
     x = np.column_stack([np.ones(400), ratio + z])
     theta = np.linalg.lstsq(np.column_stack([np.ones(400), z]), y, rcond=None)[0]
     expected = float(np.sum((theta[0] + theta[1] * z - y) ** 2))
-    # Sums of squares hold 16 digits; a ratio of r costs twice its digits of what the column explains.
+    # Sums of squares hold 16 digits; a ratio of r costs 2 log r of them.
     assert best(x, y) == pytest.approx(expected, abs=lost * (1.0 + float(y @ y)))

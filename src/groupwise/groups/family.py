@@ -57,7 +57,8 @@ class Groups:
         readers = [reader(declaration) for declaration in self.declarations]
         self._readers = [one.awake for one in readers]
         # The most common model has a group per value of some columns, and nothing else.
-        self._remembered = [(one.column, one.remembered) for one in readers if type(one) is ByReader]
+        plain = [one for one in readers if type(one) is ByReader]
+        self._remembered = [(one.column, one.remembered) for one in plain]
         self._plain = len(self._remembered) == len(readers)
         self._last = [ALWAYS_ON] if self.always_on else []
         self._ones = [1.0] * (len(readers) + len(self._last))
