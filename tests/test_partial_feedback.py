@@ -208,6 +208,22 @@ def test_saved_and_loaded(kind: type, horizon: int | None, tmp_path: Path) -> No
     assert repr(one.regret()) == repr(two.regret())
 
 
+def test_a_bad_cost_vector_is_refused_when_it_comes() -> None:
+    oracle = gw.oracles.Finite(np.eye(2))
+    learner = gw.learners.FTPL(oracle, cost_norm=4.0)
+    paying = gw.PayForFeedback(
+        gw.Groupwise([gw.by("sex")], learner, loss=gw.losses.Linear(0.0, 1.0)), horizon=1_000
+    )
+    tickets = [paying.predict({"sex": "male"}) for _ in range(9)]
+    (explored,) = [ticket for ticket in tickets if ticket.wants_label]
+    for label in ([0.5], [5.0, 0.0], [1.5, 1.5]):
+        with pytest.raises(LabelError):
+            paying.learn(explored, label)
+    paying.learn(explored, [0.5, 0.2])
+    paying.predict({"sex": "male"})
+    assert paying.model._version == 1
+
+
 def test_refused() -> None:
     used = labeller()
     used.predict(stream(1, 0)[0][0])

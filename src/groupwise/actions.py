@@ -79,8 +79,7 @@ class ActionReduction(Reduction):
         on what was played, needs another.
         """
         costs, offset = self.loss.linear(label)
-        for bank in self.action_banks:
-            bank.check(row, costs)
+        self._check_costs(costs)
         advice = self._advice(number, attempt, awake, row)
         probabilities = np.empty(advice.shape[:2])
         self._exponents(awake, probabilities)
@@ -108,6 +107,12 @@ class ActionReduction(Reduction):
         """The scaled loss of one action."""
         costs, offset = self.loss.linear(label)
         return float((np.atleast_1d(prediction) @ costs + offset) / self.loss.unit)
+
+    def check_label(self, play: Any, label: Any) -> None:
+        """Raise LabelError where a play could not be settled with a label."""
+        self._check_costs(self.loss.linear(label)[0])
+        if len(play.probabilities):
+            self._check_range(self.score(play, label).losses)
 
     def rest(self, row: Row) -> ActionPlay:
         """The play where nobody is awake."""
@@ -148,6 +153,10 @@ class ActionReduction(Reduction):
     def _plain(self, advice: Vector) -> Any:
         plain = advice.astype(self._kind)
         return plain if self.loss.vector else plain[:, :, 0]
+
+    def _check_costs(self, costs: Vector) -> None:
+        for bank in self.action_banks:
+            bank.check(costs)
 
     def _check_range(self, lost: Vector) -> None:
         if lost.min() < -ROUNDING or lost.max() > 1.0 + ROUNDING:

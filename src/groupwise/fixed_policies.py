@@ -45,7 +45,7 @@ class FixedPolicyReduction(ActionReduction):
         del attempt
         answers = self.policies.answers(row)
         costs, offset = self.loss.linear(label)
-        _check_length(answers, costs)
+        self._check_costs(costs)
         chosen, probabilities = self._draw(number, awake)
         lost = self._lost(answers, costs, offset, len(probabilities))
         self._check_range(lost)
@@ -75,6 +75,11 @@ class FixedPolicyReduction(ActionReduction):
         """What the policies lost is known exactly."""
         del group
 
+    def _check_costs(self, costs: Vector) -> None:
+        length = self.policies.length
+        if length is not None and costs.size != length:
+            raise LabelError(f"The label has {costs.size} entries, and an action has {length}.")
+
     def _draw(self, number: int, awake: Awake) -> tuple[int, Vector]:
         probabilities = np.empty((awake.groups.size, self.policies.count))
         self._exponents(awake, probabilities)
@@ -92,10 +97,3 @@ class FixedPolicyReduction(ActionReduction):
         action = plain[chosen % self.policies.count]
         advice = np.broadcast_to(plain, (len(probabilities), *plain.shape))
         return ActionPlay(action if self.loss.vector else int(action), advice, probabilities)
-
-
-def _check_length(answers: Vector, costs: Vector) -> None:
-    if costs.size != answers.shape[1]:
-        raise LabelError(
-            f"The label has {costs.size} entries, and an action has {answers.shape[1]}."
-        )

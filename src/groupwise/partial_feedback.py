@@ -79,6 +79,7 @@ class _PartialFeedback:
             return
         self._check_open(ticket)
         label = self.model.loss.encode(y)
+        self.model._reduction.check_label(ticket.play, label)
         if ticket.number < self._blocks.start:
             self._feed(ticket, y, label)
         else:
@@ -93,11 +94,10 @@ class _PartialFeedback:
     def forget(self, ticket: Ticket) -> None:
         """Drop a ticket whose label will never come."""
         self.model._check_issued(ticket)
+        self._check_open(ticket)
         if ticket.wants_label:
-            self._check_open(ticket)
             self.model.forget(ticket)
         else:
-            self._check_not_logged(ticket)
             self._logged.add(ticket.number)
 
     def regret(self) -> RegretTable:
@@ -170,16 +170,13 @@ class _PartialFeedback:
         raise NotImplementedError
 
     def _check_open(self, ticket: Ticket) -> None:
-        self.model._check(ticket)
-        if ticket.number in self._waiting:
-            raise TicketError(f"Ticket {ticket.number} is settled already; it is settled once.")
-
-    def _check_not_logged(self, ticket: Ticket) -> None:
-        if ticket.number in self._logged:
+        if ticket.wants_label:
+            self.model._check(ticket)
+        if ticket.number in (self._waiting if ticket.wants_label else self._logged):
             raise TicketError(f"Ticket {ticket.number} is settled already; it is settled once.")
 
     def _log(self, ticket: Ticket, y: Any) -> None:
-        self._check_not_logged(ticket)
+        self._check_open(ticket)
         label = self.model.loss.encode(y)
         lost = self.model._reduction.loss_of(ticket.play.prediction, label)
         self._logged.add(ticket.number)
@@ -235,10 +232,9 @@ class PayForFeedback(_PartialFeedback):
     Guarantee
     ---------
     In expectation, with B the model's bound on a group's regret over the explored rounds and
-    L = ⌈T^{1/3}⌉: regret on the group ≤ L B plus the payments, Σ over its explored rounds; in all
-    O(T^{1/6} √T_g) times what the model's bound has beside √T_g, up to payments of T^{2/3} T_g / T.
-    Regret itself cannot be observed here, so ``regret()`` shows an estimate: explored rounds,
-    each standing for its block.
+    L = ⌈T^{1/3}⌉: regret on the group ≤ L B plus the payments on its explored rounds, in all
+    O(T^{1/6} √T_g) times what B has beside √T_g. Regret itself cannot be observed here, so
+    ``regret()`` shows an estimate: explored rounds, each standing for its block.
     """
 
     def _payment(self, ticket: Ticket, label: Any) -> float:

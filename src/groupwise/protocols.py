@@ -5,7 +5,7 @@ can be your own: a :class:`Learner` (one copy per group) and an :class:`Aggregat
 ``groupwise.checks`` tests whether a part keeps its contract.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -94,8 +94,31 @@ class Aggregator(Protocol):
 
 
 class Oracle(Protocol):
-    """An offline optimiser that learners call: the best action for accumulated costs."""
+    """An offline optimiser that ``learners.FTPL`` calls: the best action for accumulated costs.
+
+    It may also have ``diameter`` (D = max ‖a − a'‖₁; else d is taken), ``integral`` (True where
+    actions are 0/1 vectors), ``any_sign`` (False where costs must be at least 0) and ``exact``
+    (False for a heuristic, whose certificates are estimates).
+    """
+
+    dimension: int
+    """d, the length of actions and cost vectors."""
 
     def minimise(self, costs: Vector) -> Vector:
-        """argmin over the actions a of ⟨a, costs⟩."""
+        """argmin over the actions a in [0, 1]^d of ⟨a, costs⟩."""
+        ...
+
+
+class PolicyOracle(Protocol):
+    """An ERM oracle, which ``learners.ContextualFTPL`` calls: the best policy for given costs.
+
+    It may also have ``exact``, as above, ``independent`` (True where the best policy for several
+    labels is the best for each) and ``least`` (the best policy's cost itself).
+    """
+
+    def minimise(self, contexts: Vector, costs: Vector) -> Callable[[Vector], Any]:
+        """argmin over policies f of Σ_x ⟨f(x), costs_x⟩; a policy maps a context to an action.
+
+        ``costs`` has an entry per context, or a row with an entry per label.
+        """
         ...

@@ -140,6 +140,9 @@ class Reduction:
         )
         return Settlement(lost, charged, realised)
 
+    def check_label(self, play: Play, label: float) -> None:
+        """Raise LabelError where a play could not be settled with a label; numbers always can."""
+
     def loss_of(self, prediction: float, label: float) -> float:
         """The scaled loss of one prediction."""
         return float(losses.value(self.settings.loss, self.settings.scale, prediction, label))

@@ -322,7 +322,7 @@ def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
 def _cells(block: Any) -> tuple[Index, Index, Vector]:
     """Rows of features in sparse form; dense ones without a zero are taken as they are."""
     whole = isinstance(block, np.ndarray) and block.dtype == np.float64
-    if whole and block.flags.c_contiguous and np.count_nonzero(block) == block.size:
+    if whole and block.flags.c_contiguous and 0 < block.size == np.count_nonzero(block):
         return (*_full(*block.shape), block.reshape(-1))
     return _sparse(block)
 

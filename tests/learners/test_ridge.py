@@ -1,6 +1,7 @@
 """Ridge: its exact identities, its numerics over long streams, and its parameters."""
 
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse as sp
 
@@ -242,3 +243,27 @@ def test_a_penalty_is_a_positive_number(penalty):
 def test_forward_is_yes_or_no():
     with pytest.raises(gw.errors.ConfigurationError, match="forward"):
         Ridge(1.0, forward=1)
+
+
+def test_getting_rid_of_rounding_is_the_same_in_both_drivers():
+    """Past 16,384 rounds of a group, with a penalty so small that P and θ are computed anew."""
+    generator = np.random.default_rng(5)
+    level = generator.integers(0, 3, 17_000)
+    labels = generator.random(17_000)
+    learners = [Ridge(1e-6), Ridge(1.0), Ridge(1e-7, forward=True)]
+    model = gw.Groupwise([gw.by("level")], learner=learners)
+    predictions = []
+    for value, label in zip(level.tolist(), labels.tolist(), strict=True):
+        ticket = model.predict({"level": "abc"[value], "one": 1.0})
+        predictions.append(ticket.prediction)
+        model.learn(ticket, label)
+    frame = pandas.DataFrame({"level": ["abc"[v] for v in level], "one": 1.0, "y": labels})
+    other = gw.Groupwise([gw.by("level")], learner=learners)
+    result = other.replay(frame, "y")
+    assert result.prediction.tolist() == predictions
+    assert model.regret().rows == other.regret().rows
+    best = np.array([labels[level == v].mean() for v in range(3)])
+    for value in range(3):
+        row = {"level": "abc"[value], "one": 1.0}
+        advice = other.predict(row).advice
+        assert advice[:, 0] == pytest.approx([best[value]] * 2, abs=1e-6)

@@ -19,7 +19,9 @@ PENALTY, FORWARD, FORGETTING = 0, 1, 2
 AHEAD = 4
 """Rows whose products are formed together where the matrix stays the same meanwhile."""
 REFRESH = 1 << 14
-"""Rounds of a group after which P and θ are computed anew."""
+"""Rounds of a group after which P and θ are computed anew, if they are stiff."""
+STIFF = 1e8
+"""That is where the largest sum of squares is this many times the penalty."""
 FAINT = 1e-6
 """The strength at which a fading penalty is renewed."""
 
@@ -142,26 +144,37 @@ def refresh(state, parameters, sums, group):
     """P and θ anew from the sums Σ w x xᵀ and Σ w y x, free of what rounding has done to them.
 
     With a small penalty and collinear columns P has entries of 1/λ, and what is lost of them adds
-    up over the rounds; the sums have no such entries. ``sums`` must be of the same rows.
+    up over the rounds; the sums have no such entries. They are taken apart into eigenvectors, which
+    keep the empty directions out of the others to the last digit, where an inverse would not.
+    Learners whose penalty is not that small are left alone. ``sums`` must be of the same rows.
     """
     if sums.waiting[group] > 0:
         fold(sums.gram[group], sums.held[group])
         sums.waiting[group] = 0
     gram, moment = sums.gram[group], sums.moment[group]
-    size = min(gram.shape[0], state.theta.shape[2])
-    every = np.arange(size)
+    used = np.flatnonzero(np.diag(gram))
+    stiff = np.diag(gram).max() / STIFF
+    if used.size == 0 or parameters[:, PENALTY].min() > stiff:
+        return
+    matrix = np.empty((used.size, used.size))
+    for i in range(used.size):
+        for j in range(i + 1):
+            matrix[i, j] = matrix[j, i] = gram[used[i], used[j]]
+    eigenvalues, directions = np.linalg.eigh(matrix)
+    projections = directions.T @ moment[used]
     for learner in range(len(parameters)):
-        if parameters[learner, FORGETTING] < 1.0:
+        penalty = parameters[learner, PENALTY]
+        if parameters[learner, FORGETTING] < 1.0 or penalty > stiff:
             continue
-        inverse = state.inverse[group, learner]
-        for i in range(size):
-            for j in range(i):
-                inverse[i, j] = gram[i, j]
-                inverse[j, i] = gram[i, j]
-            inverse[i, i] = gram[i, i] + parameters[learner, PENALTY]
-        invert(inverse[:size, :size])
+        inverse, theta = state.inverse[group, learner], state.theta[group, learner]
+        roots = directions / np.sqrt(np.maximum(eigenvalues, 0.0) + penalty)
+        renewed = roots @ roots.T
+        weights = directions @ (projections / (np.maximum(eigenvalues, 0.0) + penalty))
+        for i in range(used.size):
+            theta[used[i]] = weights[i]
+            for j in range(i + 1):
+                inverse[used[i], used[j]] = inverse[used[j], used[i]] = renewed[i, j]
         state.held[group, learner] = 0.0
-        combine_rows(state.theta[group, learner], False, inverse, every, moment[:size], size)
 
 
 @njit(nogil=True, cache=True)

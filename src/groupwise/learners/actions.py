@@ -48,7 +48,7 @@ class ActionBank(Protocol):
     def rest(self, row: Row) -> Vector:
         """The action to play where no group is awake."""
 
-    def check(self, row: Row, costs: Vector) -> None:
+    def check(self, costs: Vector) -> None:
         """Raise LabelError where the costs cannot be learned from."""
 
     def update(self, awake: Awake, row: Row, costs: Vector) -> None:

@@ -114,10 +114,8 @@ class ContextualBank:
         nothing = np.zeros((self.contexts.count, self.dimension))
         return np.asarray(self._policy(nothing)(x), dtype=np.float64)
 
-    def check(self, row: Row, costs: Vector) -> None:
-        """The loss has checked the labels; the context must be one that can occur."""
-        del costs
-        self._context(row)
+    def check(self, costs: Vector) -> None:
+        """Nothing to do: the loss has checked the labels."""
 
     def update(self, awake: Awake, row: Row, costs: Vector) -> None:
         """Add the costs at the row's context to every awake group."""

@@ -181,9 +181,8 @@ class FTPLBank:
         del row
         return np.asarray(self.learner.oracle.minimise(np.zeros(self.dimension)), dtype=np.float64)
 
-    def check(self, row: Row, costs: Vector) -> None:
+    def check(self, costs: Vector) -> None:
         """Refuse cost vectors of another length, beyond ``cost_norm``, or of the wrong sign."""
-        del row
         if costs.size != self.dimension:
             raise LabelError(
                 f"The label has {costs.size} costs, and an action has {self.dimension} coordinates."

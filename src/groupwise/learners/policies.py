@@ -43,6 +43,13 @@ class Policies:
             )
         object.__setattr__(self, "count", count)
 
+    @property
+    def length(self) -> int | None:
+        """The length of an action; None where functions make them."""
+        if isinstance(self.policies, Finite):
+            return self.policies.dimension
+        return self.policies.labels if isinstance(self.policies, FiniteClass) else None
+
     def answers(self, row: Row) -> Vector:
         """What every policy says about a row: policies × coordinates."""
         policies = self.policies

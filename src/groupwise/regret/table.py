@@ -13,6 +13,8 @@ from groupwise.regret.ledger import Ledger
 
 ALWAYS_ON = "always_on"
 
+WIDEST = 1e7
+"""From here on figures are shown with an exponent."""
 SHOWN = (
     "group",
     "rounds",
@@ -119,9 +121,9 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         if value == 0.0 or not math.isfinite(value):
             return f"{value:g}"
-        if value == int(value) and abs(value) < 1e15:
+        if value == int(value) and abs(value) < WIDEST:
             return f"{int(value)}"
-        return f"{value:.2f}" if abs(value) >= 100 else f"{value:.4g}"
+        return f"{value:.2f}" if 100 <= abs(value) < WIDEST else f"{value:.4g}"
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
 
 
