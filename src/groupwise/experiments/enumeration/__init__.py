@@ -26,7 +26,8 @@ ABOUT = (
     "through a grid (binomially many), the oracle uses it, and the time of a round hardly grows "
     "while the class grows to millions, where enumeration is hopeless. On a plain table of "
     "policies without structure the oracle must look at every row as well: then both are "
-    "linear, and the reduction saves nothing but a constant."
+    "linear, and the reduction is not the faster one (it calls the oracle for every awake "
+    "group, at the prediction and again at the label)."
 )
 SEEDS = (0,)
 BITS = 6
