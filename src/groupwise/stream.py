@@ -16,7 +16,7 @@ import numpy as np
 
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import ledger as ledgers
-from groupwise.kernels import ridge, rounds
+from groupwise.kernels import renewal, ridge, rounds
 from groupwise.kernels.schedule import by_group, share_out
 from groupwise.learners.ridge import RidgeBank
 from groupwise.protocols import Awake, Row
@@ -213,7 +213,7 @@ def upkeep(reduction: Reduction, ledger: Ledger, awake: Awake) -> None:
     if ledger.hindsight:
         for bank, _ in reduction.banks:
             if isinstance(bank, RidgeBank):
-                ridge.upkeep(bank.state, bank.parameters, ledger.sums, awake.groups)
+                renewal.upkeep(bank.state, bank.parameters, ledger.sums, awake.groups)
 
 
 def job_count(jobs: int | None) -> int:

@@ -16,6 +16,7 @@ from groupwise.kernels import ledger as ledgers
 from groupwise.kernels import ridge, rounds
 from groupwise.kernels.arithmetic import bare, nonzeros, padded
 from groupwise.kernels.hindsight import HELD
+from groupwise.kernels.renewal import upkeep
 from groupwise.states import (
     LARGEST,
     AggregatorState,
@@ -176,4 +177,4 @@ def settle(
         baseline,
     )
     if hindsight:
-        ridge.upkeep(learners, parameters, sums, groups)
+        upkeep(learners, parameters, sums, groups)

@@ -10,20 +10,15 @@ penalty, whether it is of the forward form, and its forgetting factor.
 import numpy as np
 from numba import njit
 
-from groupwise.kernels.arithmetic import add_outer_rows, add_scaled, bare, dot, invert
-from groupwise.kernels.hindsight import accumulate, fold
+from groupwise.kernels.arithmetic import add_outer_rows, add_scaled, bare, dot
+from groupwise.kernels.hindsight import accumulate
+from groupwise.kernels.renewal import FORGETTING, FORWARD, REFRESH, forget, refresh
 from groupwise.kernels.vectors import combine_rows, dense_products, subtract_outer
 from groupwise.states import HindsightSums, RidgeState
 
-PENALTY, FORWARD, FORGETTING = 0, 1, 2
 AHEAD = 4
 """Rows whose products are formed together where the matrix stays the same meanwhile."""
-REFRESH = 1 << 14
-"""Rounds of a group after which P and θ are computed anew, if they are stiff."""
-STIFF = 1e8
-"""That is where the largest sum of squares is this many times the penalty."""
-FAINT = 1e-6
-"""The strength at which a fading penalty is renewed."""
+
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -66,123 +61,52 @@ def step_one(state, parameters, group, learner, xi, xv, weight, y, width, scratc
     """Advice on x, then the update with (x, y) at this weight. Returns the advice."""
     inverse = state.inverse[group, learner]
     held = state.held[group, learner]
-    precision_product(inverse, held, state.waiting[group], xi, xv, width, scratch)
-    return update_one(state, parameters, group, learner, xi, xv, weight, y, width, scratch)
+    waiting = state.waiting[group]
+    precision_product(inverse, held, waiting, xi, xv, width, scratch)
+    advice, factor = learn_one(
+        state, parameters, group, learner, xi, xv, weight, y, width, scratch
+    )
+    if held.shape[0] == 0:
+        apply_now(inverse, scratch, factor, width)
+    else:
+        hold_back(inverse, held, waiting, scratch, factor, width)
+    if parameters[learner, FORGETTING] < 1.0:
+        forget(state, parameters, group, learner, weight)
+    return advice
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def update_one(state, parameters, group, learner, xi, xv, weight, y, width, scratch):
-    """``step_one`` where ``scratch`` comes holding P x."""
+def learn_one(state, parameters, group, learner, xi, xv, weight, y, width, product):
+    """θ's part of the update, given P x: ``(advice, factor)``; P then loses (factor · P x)²."""
     forward = parameters[learner, FORWARD] != 0.0
     theta = state.theta[group, learner]
-    inverse = state.inverse[group, learner]
-    held = state.held[group, learner]
-    count = state.waiting[group]
     estimate = dot(theta, xi, xv)
-    spread = weight * dot(scratch, xi, xv)
+    spread = weight * dot(product, xi, xv)
     growth = 1.0 + spread
     error = y - estimate
-    add_scaled(theta, weight * error / growth, scratch, width)
+    add_scaled(theta, weight * error / growth, product, width)
     state.minimum[group, learner] += weight * error * error / growth
     if forward:
         state.log_determinant[group, learner] += np.log1p(spread)
-    root = np.sqrt(weight / growth)
-    if held.shape[0] == 0:
-        for i in range(width):
-            scratch[i] *= root
-        subtract_outer(inverse, scratch, width)
-    else:
-        newest = held[count]
-        for i in range(width):
-            newest[i] = root * scratch[i]
-        if count + 1 == held.shape[0]:
-            add_outer_rows(inverse, held, -1.0, width)
-    if parameters[learner, FORGETTING] < 1.0:
-        forget(state, parameters, group, learner, weight)
-    return estimate / growth if forward else estimate
+    return (estimate / growth if forward else estimate), np.sqrt(weight / growth)
 
 
-@njit(nogil=True, cache=True)
-def forget(state, parameters, group, learner, weight):
-    """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
-
-    Called between an update and ``hold``. Columns that no row has used yet fade too, so that a
-    feature that comes later starts where it would have been.
-    """
-    penalty = parameters[learner, PENALTY]
-    factor = parameters[learner, FORGETTING] ** weight
-    inverse = state.inverse[group, learner]
-    held = state.held[group, learner]
-    for i in range(inverse.shape[0]):
-        for j in range(inverse.shape[1]):
-            inverse[i, j] /= factor
-    for k in range(held.shape[0]):
-        for j in range(held.shape[1]):
-            held[k, j] /= np.sqrt(factor)
-    state.strength[group, learner] *= factor
-    strength = state.strength[group, learner]
-    if strength >= FAINT:
-        return
-    if held.shape[0] > 0:
-        for k in range((state.waiting[group] + 1) % held.shape[0]):
-            subtract_outer(inverse, held[k], inverse.shape[0])
-        held[:] = 0.0
-    theta = state.theta[group, learner]
-    every = np.arange(theta.size)
-    moment = np.empty(theta.size)
-    invert(inverse)
-    combine_rows(moment, False, inverse, every, theta, theta.size)
-    for i in range(theta.size):
-        inverse[i, i] += penalty * (1.0 - strength)
-    invert(inverse)
-    combine_rows(theta, False, inverse, every, moment, theta.size)
-    state.strength[group, learner] = 1.0
+@njit(nogil=True, cache=True, forceinline=True)
+def apply_now(inverse, product, factor, width):
+    """P's part of the update, at once."""
+    for i in range(width):
+        product[i] *= factor
+    subtract_outer(inverse, product, width)
 
 
-@njit(nogil=True, cache=True)
-def refresh(state, parameters, sums, group):
-    """P and θ anew from the sums Σ w x xᵀ and Σ w y x, free of what rounding has done to them.
-
-    With a small penalty and collinear columns P has entries of 1/λ, and what is lost of them adds
-    up over the rounds; the sums have no such entries. They are taken apart into eigenvectors, which
-    keep the empty directions out of the others to the last digit, where an inverse would not.
-    Learners whose penalty is not that small are left alone. ``sums`` must be of the same rows.
-    """
-    if sums.waiting[group] > 0:
-        fold(sums.gram[group], sums.held[group])
-        sums.waiting[group] = 0
-    gram, moment = sums.gram[group], sums.moment[group]
-    used = np.flatnonzero(np.diag(gram))
-    stiff = np.diag(gram).max() / STIFF
-    if used.size == 0 or parameters[:, PENALTY].min() > stiff:
-        return
-    matrix = np.empty((used.size, used.size))
-    for i in range(used.size):
-        for j in range(i + 1):
-            matrix[i, j] = matrix[j, i] = gram[used[i], used[j]]
-    eigenvalues, directions = np.linalg.eigh(matrix)
-    projections = directions.T @ moment[used]
-    for learner in range(len(parameters)):
-        penalty = parameters[learner, PENALTY]
-        if parameters[learner, FORGETTING] < 1.0 or penalty > stiff:
-            continue
-        inverse, theta = state.inverse[group, learner], state.theta[group, learner]
-        roots = directions / np.sqrt(np.maximum(eigenvalues, 0.0) + penalty)
-        renewed = roots @ roots.T
-        weights = directions @ (projections / (np.maximum(eigenvalues, 0.0) + penalty))
-        for i in range(used.size):
-            theta[used[i]] = weights[i]
-            for j in range(i + 1):
-                inverse[used[i], used[j]] = inverse[used[j], used[i]] = renewed[i, j]
-        state.held[group, learner] = 0.0
-
-
-@njit(nogil=True, cache=True)
-def upkeep(state, parameters, sums, groups):
-    """``refresh`` the groups whose turn it is, after a round of theirs."""
-    for group in groups:
-        if sums.rows[group] > 0 and sums.rows[group] % REFRESH == 0:
-            refresh(state, parameters, sums, group)
+@njit(nogil=True, cache=True, forceinline=True)
+def hold_back(inverse, held, waiting, product, factor, width):
+    """P's part of the update, held back until there are as many as fit."""
+    newest = held[waiting]
+    for i in range(width):
+        newest[i] = factor * product[i]
+    if waiting + 1 == held.shape[0]:
+        add_outer_rows(inverse, held, -1.0, width)
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -242,6 +166,67 @@ def products_ahead(mine, parameters, places, rows, indptr, indices, values, widt
 
 
 @njit(nogil=True, cache=True)
+def add_rows(own, way):
+    """Add rows to the sums of the only group in ``own``."""
+    places, rows, weights, indptr, indices, values, labels = way
+    for entry in places:
+        row = rows[entry]
+        xi = indices[indptr[row] : indptr[row + 1]]
+        xv = values[indptr[row] : indptr[row + 1]]
+        accumulate(own, 0, xi, xv, weights[entry], labels[row])
+
+
+@njit(nogil=True, cache=True)
+def narrow_rounds(mine, parameters, way, width, advice):
+    """Rounds of the only group in ``mine``, where no update is held back."""
+    places, rows, weights, indptr, indices, values, labels = way
+    scratch = np.empty(width)
+    for entry in places:
+        row = rows[entry]
+        xi = indices[indptr[row] : indptr[row + 1]]
+        xv = values[indptr[row] : indptr[row + 1]]
+        for k in range(len(parameters)):
+            inverse = mine.inverse[0, k]
+            combine_rows(scratch, False, inverse, xi, xv, width)
+            advice[entry, k], factor = learn_one(
+                mine, parameters, 0, k, xi, xv, weights[entry], labels[row], width, scratch
+            )
+            apply_now(inverse, scratch, factor, width)
+            if parameters[k, FORGETTING] < 1.0:
+                forget(mine, parameters, 0, k, weights[entry])
+
+
+@njit(nogil=True, cache=True)
+def wide_rounds(mine, parameters, way, width, advice):
+    """Rounds of the only group in ``mine``, where updates are held back."""
+    places, rows, weights, indptr, indices, values, labels = way
+    products = np.empty((len(parameters), AHEAD, width))
+    ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
+    for place in range(places.size):
+        entry = places[place]
+        row = rows[entry]
+        xi = indices[indptr[row] : indptr[row + 1]]
+        xv = values[indptr[row] : indptr[row + 1]]
+        if ready == 0:
+            ready = products_ahead(
+                mine, parameters, places[place:], rows, indptr, indices, values, width, products
+            )
+        for k in range(len(parameters)):
+            base = products[k, AHEAD - max(ready, 1)]
+            if ready == 0:
+                combine_rows(base, False, mine.inverse[0, k], xi, xv, width)
+            subtract_held(mine.held[0, k], mine.waiting[0], xi, xv, width, base)
+            advice[entry, k], factor = learn_one(
+                mine, parameters, 0, k, xi, xv, weights[entry], labels[row], width, base
+            )
+            hold_back(mine.inverse[0, k], mine.held[0, k], mine.waiting[0], base, factor, width)
+            if parameters[k, FORGETTING] < 1.0:
+                forget(mine, parameters, 0, k, weights[entry])
+        ready = max(0, ready - 1)
+        hold(mine, 0)
+
+
+@njit(nogil=True, cache=True)
 def step_subsequences(
     state,
     parameters,
@@ -266,8 +251,6 @@ def step_subsequences(
     ``advice[e]`` and, with ``hindsight``, adds the rows to ``sums``.
     """
     learners = len(parameters)
-    scratch = np.empty(width)
-    products = np.empty((learners, AHEAD, width))
     state = RidgeState(
         bare(state.theta),
         bare(state.inverse),
@@ -286,6 +269,8 @@ def step_subsequences(
         bare(sums.rows),
     )
     indices, values, advice = bare(indices), bare(values), bare(advice)
+    entries, rows, weights = bare(entries), bare(rows), bare(weights)
+    indptr, labels = bare(indptr), bare(labels)
     # Single numbers of neighbouring groups share cache lines, which threads would fight over.
     count = np.empty(1, dtype=np.int64)
     minimum, log_determinant, strength = (
@@ -321,35 +306,21 @@ def step_subsequences(
             bare(added),
         )
         power[0], waiting[0], added[0] = sums.power[group], sums.waiting[group], sums.rows[group]
-        ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
-        places = entries[starts[group] : starts[group + 1]]
-        for place in range(places.size):
-            entry = places[place]
-            row = rows[entry]
-            xi = indices[indptr[row] : indptr[row + 1]]
-            xv = values[indptr[row] : indptr[row + 1]]
-            if ready == 0:
-                ready = products_ahead(
-                    mine, parameters, places[place:], rows, indptr, indices, values, width, products
-                )
-            for k in range(learners):
-                if ready > 0:
-                    base = products[k, AHEAD - ready]
-                    subtract_held(mine.held[0, k], count[0], xi, xv, width, base)
-                    advice[entry, k] = update_one(
-                        mine, parameters, 0, k, xi, xv, weights[entry], labels[row], width, base
-                    )
-                else:
-                    advice[entry, k] = step_one(
-                        mine, parameters, 0, k, xi, xv, weights[entry], labels[row], width, scratch
-                    )
-            ready = max(0, ready - 1)
-            hold(mine, 0)
+        start, stop = starts[group], starts[group + 1]
+        while start < stop:  # in stretches to the next refresh
+            end = stop
+            if hindsight and added[0] >= 0:
+                end = min(stop, start + REFRESH - added[0] % REFRESH)
+            way = (entries[start:end], rows, weights, indptr, indices, values, labels)
+            if state.held.shape[2] == 0:
+                narrow_rounds(mine, parameters, way, width, advice)
+            else:
+                wide_rounds(mine, parameters, way, width, advice)
             if hindsight:
-                accumulate(own, 0, xi, xv, weights[entry], labels[row])
+                add_rows(own, way)
                 if added[0] > 0 and added[0] % REFRESH == 0:
                     refresh(mine, parameters, own, 0)
-                    ready = 0
+            start = end
         sums.power[group], sums.waiting[group], sums.rows[group] = power[0], waiting[0], added[0]
         state.waiting[group] = count[0]
         state.minimum[group], state.log_determinant[group] = minimum[0], log_determinant[0]

@@ -1,0 +1,100 @@
+"""What ridge learners need besides the update: forgetting, and getting rid of rounding."""
+
+import numpy as np
+from numba import njit
+
+from groupwise.kernels.arithmetic import invert
+from groupwise.kernels.hindsight import fold
+from groupwise.kernels.vectors import combine_rows, subtract_outer
+
+PENALTY, FORWARD, FORGETTING = 0, 1, 2
+"""The columns of ``parameters``."""
+REFRESH = 1 << 14
+"""Rounds of a group after which P and θ are computed anew, if they are stiff."""
+STIFF = 1e8
+"""That is where the largest sum of squares is this many times the penalty."""
+FAINT = 1e-6
+"""The strength at which a fading penalty is renewed."""
+
+
+@njit(nogil=True, cache=True)
+def forget(state, parameters, group, learner, weight):
+    """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
+
+    Called between an update and ``hold``. Columns that no row has used yet fade too, so that a
+    feature that comes later starts where it would have been.
+    """
+    penalty = parameters[learner, PENALTY]
+    factor = parameters[learner, FORGETTING] ** weight
+    inverse = state.inverse[group, learner]
+    held = state.held[group, learner]
+    for i in range(inverse.shape[0]):
+        for j in range(inverse.shape[1]):
+            inverse[i, j] /= factor
+    for k in range(held.shape[0]):
+        for j in range(held.shape[1]):
+            held[k, j] /= np.sqrt(factor)
+    state.strength[group, learner] *= factor
+    strength = state.strength[group, learner]
+    if strength >= FAINT:
+        return
+    if held.shape[0] > 0:
+        for k in range((state.waiting[group] + 1) % held.shape[0]):
+            subtract_outer(inverse, held[k], inverse.shape[0])
+        held[:] = 0.0
+    theta = state.theta[group, learner]
+    every = np.arange(theta.size)
+    moment = np.empty(theta.size)
+    invert(inverse)
+    combine_rows(moment, False, inverse, every, theta, theta.size)
+    for i in range(theta.size):
+        inverse[i, i] += penalty * (1.0 - strength)
+    invert(inverse)
+    combine_rows(theta, False, inverse, every, moment, theta.size)
+    state.strength[group, learner] = 1.0
+
+
+@njit(nogil=True, cache=True)
+def refresh(state, parameters, sums, group):
+    """P and θ anew from the sums Σ w x xᵀ and Σ w y x, free of what rounding has done to them.
+
+    With a small penalty and collinear columns P has entries of 1/λ, and what is lost of them adds
+    up over the rounds; the sums have no such entries. They are taken apart into eigenvectors, which
+    keep the empty directions out of the others to the last digit, where an inverse would not.
+    Learners whose penalty is not that small are left alone. ``sums`` must be of the same rows.
+    """
+    if sums.waiting[group] > 0:
+        fold(sums.gram[group], sums.held[group])
+        sums.waiting[group] = 0
+    gram, moment = sums.gram[group], sums.moment[group]
+    used = np.flatnonzero(np.diag(gram))
+    stiff = np.diag(gram).max() / STIFF
+    if used.size == 0 or parameters[:, PENALTY].min() > stiff:
+        return
+    matrix = np.empty((used.size, used.size))
+    for i in range(used.size):
+        for j in range(i + 1):
+            matrix[i, j] = matrix[j, i] = gram[used[i], used[j]]
+    eigenvalues, directions = np.linalg.eigh(matrix)
+    projections = directions.T @ moment[used]
+    for learner in range(len(parameters)):
+        penalty = parameters[learner, PENALTY]
+        if parameters[learner, FORGETTING] < 1.0 or penalty > stiff:
+            continue
+        inverse, theta = state.inverse[group, learner], state.theta[group, learner]
+        roots = directions / np.sqrt(np.maximum(eigenvalues, 0.0) + penalty)
+        renewed = roots @ roots.T
+        weights = directions @ (projections / (np.maximum(eigenvalues, 0.0) + penalty))
+        for i in range(used.size):
+            theta[used[i]] = weights[i]
+            for j in range(i + 1):
+                inverse[used[i], used[j]] = inverse[used[j], used[i]] = renewed[i, j]
+        state.held[group, learner] = 0.0
+
+
+@njit(nogil=True, cache=True)
+def upkeep(state, parameters, sums, groups):
+    """``refresh`` the groups whose turn it is, after a round of theirs."""
+    for group in groups:
+        if sums.rows[group] > 0 and sums.rows[group] % REFRESH == 0:
+            refresh(state, parameters, sums, group)
