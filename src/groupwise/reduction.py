@@ -188,12 +188,6 @@ class Reduction:
         given = self.settings.aggregator == rounds.GIVEN
         return not given and all(isinstance(x, Ridge) for x in self.learners)
 
-    def widen(self, features: int) -> None:
-        """Get ready to learn from rows with this many features."""
-        for bank, _ in self.banks:
-            if isinstance(bank, RidgeBank):
-                bank.hold_back(features)
-
     def _exponents(self, awake: Awake, out: Vector) -> None:
         """ln w of the awake experts, where the aggregator is not compiled."""
         if self.settings.aggregator == rounds.GIVEN:

@@ -1,6 +1,5 @@
 """A whole stream at compiled speed, from arrays: the same numbers as the loop."""
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,7 +10,8 @@ from numpy.typing import ArrayLike
 from groupwise.action_models import refuse_replay
 from groupwise.configuration import as_aggregator, as_learners, as_loss, checked_seed
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
-from groupwise.kernels import compiling
+from groupwise.kernels import cells, compiling
+from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import compress
 from groupwise.learners.ridge import Ridge
 from groupwise.losses import Loss
@@ -310,7 +310,7 @@ def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
         stop = min(start + CHUNK, last)
         entries = slice(inputs.member_indptr[start], inputs.member_indptr[stop])
         yield Chunk(
-            *_cells(inputs.features[start:stop]),
+            _cells(inputs.features[start:stop]),
             inputs.member_indptr[start : stop + 1] - inputs.member_indptr[start],
             inputs.groups[entries],
             inputs.weights[entries],
@@ -319,19 +319,10 @@ def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
         )
 
 
-def _cells(block: Any) -> tuple[Index, Index, Vector]:
-    """Rows of features in sparse form; dense ones without a zero are taken as they are."""
-    whole = isinstance(block, np.ndarray) and block.dtype == np.float64
-    if whole and block.flags.c_contiguous and 0 < block.size == np.count_nonzero(block):
-        return (*_full(*block.shape), block.reshape(-1))
-    return _sparse(block)
-
-
-@functools.lru_cache(maxsize=2)
-def _full(rows: int, columns: int) -> tuple[Index, Index]:
-    """Where the cells of dense rows are."""
-    indptr = np.arange(0, rows * columns + 1, columns)
-    return indptr, np.tile(np.arange(columns), rows)
+def _cells(block: Any) -> Cells:
+    if isinstance(block, np.ndarray):
+        return Cells(*cells.of_matrix(np.ascontiguousarray(block, dtype=np.float64)))
+    return Cells(*cells.of_sparse(*_sparse(block)))
 
 
 def _table(reduction: Reduction, ledger: Ledger, result: Replay) -> RegretTable:

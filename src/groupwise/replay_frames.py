@@ -9,6 +9,7 @@ import numpy as np
 from groupwise.errors import FeatureError, LabelError
 from groupwise.groups import FrameMembership, Table
 from groupwise.kernels import compiling
+from groupwise.kernels.cells import Cells, of_sparse
 from groupwise.losses import Loss
 from groupwise.progress import progress_bar
 from groupwise.states import Vector
@@ -93,9 +94,7 @@ def _replay_frame(
     )
     names = [*model._encoder.names, *(feature.name for feature in encoded.new)]
     whole = Chunk(
-        encoded.indptr,
-        encoded.indices,
-        encoded.values,
+        Cells(*of_sparse(encoded.indptr, encoded.indices, encoded.values)),
         membership.indptr,
         lookup[membership.indices],
         membership.weights,
@@ -137,12 +136,9 @@ def pieces(whole: Chunk) -> Iterator[Chunk]:
     """A long chunk in shorter ones."""
     for start in range(0, whole.labels.size, CHUNK):
         stop = min(start + CHUNK, whole.labels.size)
-        cells = slice(whole.indptr[start], whole.indptr[stop])
         entries = slice(whole.member_indptr[start], whole.member_indptr[stop])
         yield Chunk(
-            whole.indptr[start : stop + 1] - whole.indptr[start],
-            whole.indices[cells],
-            whole.values[cells],
+            whole.cells.part(start, stop),
             whole.member_indptr[start : stop + 1] - whole.member_indptr[start],
             whole.groups[entries],
             whole.weights[entries],

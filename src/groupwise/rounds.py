@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from groupwise.kernels import entry
-from groupwise.learners.ridge import WIDE
 from groupwise.protocols import Awake, Row
 from groupwise.reduction import Play, Reduction
 from groupwise.regret.ledger import Ledger
@@ -106,8 +105,6 @@ class CompiledRounds(Rounds):
             return
         groups, weights = awake
         indices, values, names, _ = row
-        if len(names) >= WIDE and self._bank.hold_back(len(names)):
-            self._handle = None
         played = realised = baseline = math.nan
         if late is not None:
             losses, played, realised = self.reduction.score(late, label)

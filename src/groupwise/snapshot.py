@@ -157,8 +157,6 @@ def _restore(
     model._version = int(header["version"])
     groups, features = len(model._names), len(model._encoder.names)
     model._rounds.reserve(groups, features)
-    if "ridge.held" in arrays and arrays["ridge.held"].shape[2]:
-        model._reduction.widen(features)
     for key, state in _states(model).items():
         for name, array in state._asdict().items():
             target = _used(name, array, groups, features)

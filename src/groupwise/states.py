@@ -9,11 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+HELD = 8
+"""Rows that are held back and then folded into a matrix together."""
 LARGEST = 1e100
 """No feature may be larger: products of two must stay finite."""
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 class RidgeState(NamedTuple):
@@ -24,6 +27,8 @@ class RidgeState(NamedTuple):
     held: Vector
     waiting: Index
     """How many rows are held back."""
+    written: Index
+    """1 where ``inverse`` is written; before a group's first rows are folded in it is I/λ."""
     minimum: Vector
     """M = Σ w e² / (1 + w xᵀPx) = min_θ λ‖θ‖² + Σ w (θ·x − y)²."""
     log_determinant: Vector

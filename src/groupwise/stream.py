@@ -1,23 +1,22 @@
 """Running Algorithm 1 over a stretch of a stream whose labels come at once.
 
 The learners do not depend on what is played, so each group's learner can run through its own rounds
-alone, groups in parallel; then the aggregator goes through the rows in order; then the ledger,
-again by group. Every number comes out of the same steps, in the same order, as in the per-round
-loop, so the two agree bit for bit.
+alone, groups in parallel; the aggregator and the ledger go through the rows in order. Every number
+comes out of the same steps, in the same order, as in the per-round loop, so the two agree bit for
+bit.
 """
 
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from groupwise.errors import ConfigurationError
-from groupwise.kernels import ledger as ledgers
 from groupwise.kernels import renewal, ridge, rounds
-from groupwise.kernels.schedule import by_group, share_out
+from groupwise.kernels.cells import Cells
+from groupwise.kernels.schedule import Parts, subsequences
 from groupwise.learners.ridge import RidgeBank
 from groupwise.protocols import Awake, Row
 from groupwise.reduction import Reduction
@@ -31,11 +30,9 @@ NOBODY = 0.5
 
 
 class Chunk(NamedTuple):
-    """Some consecutive rows: sparse features, awake groups, scaled labels."""
+    """Some consecutive rows: features, awake groups, scaled labels."""
 
-    indptr: Index
-    indices: Index
-    values: Vector
+    cells: Cells
     member_indptr: Index
     groups: Index
     weights: Vector
@@ -61,42 +58,24 @@ class Outcome(NamedTuple):
         )
 
 
-class Subsequences:
-    """A chunk by group: where each group's rounds are, and which thread takes which groups."""
-
-    def __init__(self, chunk: Chunk, jobs: int) -> None:
-        count = int(chunk.groups.max()) + 1 if chunk.groups.size else 0
-        self.starts, self.entries = by_group(chunk.groups, count)
-        self.rows = np.repeat(np.arange(chunk.labels.size), np.diff(chunk.member_indptr))
-        sizes = np.diff(self.starts)
-        job = share_out(sizes, np.argsort(-sizes, kind="stable"), jobs)
-        present = np.flatnonzero(sizes)
-        shares = [present[job[present] == j] for j in range(jobs)]
-        self.shares = [share for share in shares if share.size]
-
-    def places(self, chunk: Chunk) -> tuple[Vector | Index, ...]:
-        """Where the rounds are, as the kernels take it."""
-        rows = (chunk.indptr, chunk.indices, chunk.values, chunk.labels)
-        return (self.starts, self.entries, self.rows, chunk.weights, *rows)
-
-
 class _Work:
-    """A chunk on its way: its parts, and room for what comes of it."""
+    """A chunk on its way: its rounds by group, and room for what comes of it."""
 
-    def __init__(self, chunk: Chunk, jobs: int, learners: int) -> None:
+    def __init__(self, chunk: Chunk, slots: Index, learners: int) -> None:
         self.chunk = chunk
-        self.parts = Subsequences(chunk, jobs)
+        self.parts = Parts(*subsequences(chunk.member_indptr, chunk.groups, slots))
+        self.queue = np.zeros(1, dtype=np.int64)
         self.outcome = Outcome.empty(chunk.labels.size, chunk.groups.size, learners)
-        self.losses = np.empty_like(self.outcome.advice)
-        self.baseline = np.empty(chunk.labels.size)
 
 
 class Stream:
     """Drives a reduction and its ledger over chunks.
 
     The chunks are pipelined: while the aggregator goes through one, the learners are already at the
-    next. ``number`` is the ticket number of the first row, ``baseline`` the group whose first
-    learner is the single model to compare with (-1: none).
+    next. This thread is one of the ``jobs``; when it is through with the aggregator and has made
+    the next chunk ready it helps the others with the learners, a group at a time. ``number`` is the
+    ticket number of the first row, ``baseline`` the group whose first learner is the single model
+    to compare with (-1: none).
     """
 
     def __init__(
@@ -114,73 +93,64 @@ class Stream:
             for chunk in chunks:
                 done(self._round_by_round(chunk))
             return
-        with ThreadPoolExecutor(self.jobs) as pool:
-            learning: list[Future[None]] = []
-            recording: list[Future[None]] = []
-            previous: _Work | None = None
-            for chunk in chunks:  # this one is made ready while the learners are at the previous
-                work = _Work(chunk, self.jobs, len(self.reduction.learners))
-                _finish(learning)
-                learning = self._learners(pool, work)
-                if previous is not None:
-                    self._aggregator(previous)
-                    _finish(recording)
-                    recording = self._recorders(pool, previous)
-                    done(previous.outcome)
-                previous = work
-            if previous is not None:
-                _finish(learning)
-                self._aggregator(previous)
-                _finish(recording)
-                _finish(self._recorders(pool, previous))
-                done(previous.outcome)
+        slots = np.full(len(self.reduction.state.mass), -1)
+        with ThreadPoolExecutor(max(1, self.jobs - 1)) as pool:
+            before: _Work | None = None
+            at_work: list[Future[None]] = []
+            for chunk in chunks:
+                work = _Work(chunk, slots, len(self.reduction.learners))
+                self._finish(before, at_work)
+                at_work = [pool.submit(self._learn, work) for _ in range(self.jobs - 1)]
+                self._settle(before, done)
+                before = work
+            self._finish(before, at_work)
+            self._settle(before, done)
 
-    def _learners(self, pool: ThreadPoolExecutor, work: "_Work") -> "list[Future[None]]":
-        """Start every group's learner on its own rounds of the chunk."""
+    def _learn(self, work: _Work) -> None:
+        """Take groups off the queue and run their learners on their rounds of the chunk."""
         ((bank, _),) = self.reduction.banks
-        features = len(work.chunk.features)
-        self.reduction.widen(features)
-        places = work.parts.places(work.chunk)
-        sums, hindsight = self.ledger.sums, self.ledger.hindsight
-        task: Any = ridge.step_subsequences
-        width, advice = bank.width(features), work.outcome.advice
-        state = (bank.state, bank.parameters, sums, hindsight)
-        return [
-            pool.submit(partial(task, *state, share, *places, width, advice))
-            for share in work.parts.shares
-        ]
+        chunk = work.chunk
+        ridge.step_subsequences(
+            bank.state,
+            bank.parameters,
+            self.ledger.sums,
+            self.ledger.hindsight,
+            work.parts,
+            work.queue,
+            chunk.weights,
+            chunk.cells,
+            chunk.labels,
+            bank.width(len(chunk.features)),
+            work.outcome.advice,
+        )
 
-    def _aggregator(self, work: "_Work") -> None:
-        """The aggregator over the rows of the chunk."""
-        chunk, reduction = work.chunk, self.reduction
+    def _finish(self, work: _Work | None, others: list[Future[None]]) -> None:
+        """Help with the learners until all are through the chunk."""
+        if work is not None:
+            self._learn(work)
+        for other in others:
+            other.result()
+
+    def _settle(self, work: _Work | None, done: Callable[[Outcome], None]) -> None:
+        """The aggregator and the ledger over the rows of a chunk."""
+        if work is None:
+            return
+        chunk = work.chunk
         rounds.settle_stream(
-            reduction.settings,
-            reduction.state,
+            self.reduction.settings,
+            self.reduction.state,
+            self.ledger.state,
             chunk.member_indptr,
             chunk.groups,
             chunk.weights,
             chunk.labels,
             self.number,
+            self.baseline,
             NOBODY,
             *work.outcome,
-            work.losses,
         )
         self.number += chunk.labels.size
-        ledgers.baseline_losses(
-            chunk.member_indptr, chunk.groups, work.losses, self.baseline, work.baseline
-        )
-
-    def _recorders(self, pool: ThreadPoolExecutor, work: "_Work") -> "list[Future[None]]":
-        """Start the ledger on every group's rounds of the chunk."""
-        ledger, outcome = self.ledger, work.outcome
-        parts = work.parts
-        places = parts.starts, parts.entries, parts.rows, work.chunk.weights
-        figures = work.losses, outcome.expected, outcome.realised, work.baseline
-        task = ledgers.record_subsequences
-        return [
-            pool.submit(task, ledger.state, share, *places, *figures)
-            for share in parts.shares
-        ]
+        done(work.outcome)
 
     def _round_by_round(self, chunk: Chunk) -> Outcome:
         """The slow way, for learners or aggregators written in Python."""
@@ -193,8 +163,7 @@ class Stream:
                 outcome.expected[t] = outcome.realised[t] = reduction.loss_of(NOBODY, label)
             else:
                 awake = Awake(chunk.groups[first:last], chunk.weights[first:last])
-                cells = slice(chunk.indptr[t], chunk.indptr[t + 1])
-                row = Row(chunk.indices[cells], chunk.values[cells], chunk.features)
+                row = Row(*chunk.cells.row(t), chunk.features)
                 play, settled = reduction.learn(self.number, awake, row, label)
                 baseline = baseline_of(settled.losses, awake, self.baseline)
                 ledger.record(awake, row, label, settled, settled, baseline)
@@ -224,8 +193,3 @@ def job_count(jobs: int | None) -> int:
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise ConfigurationError(f"jobs must be a positive whole number or None, not {jobs!r}.")
     return jobs
-
-
-def _finish(futures: "list[Future[None]]") -> None:
-    for future in futures:
-        future.result()

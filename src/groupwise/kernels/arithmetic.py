@@ -1,18 +1,18 @@
-"""The dense and sparse loops that take the time.
+"""Rows of features in the form that the kernels take, and their products.
 
-Rows are sparse: ``xi`` holds the positions of a row's non-zeros in ascending order, ``xv`` their
-values. A dense row is one whose positions are 0, 1, 2, ...; nothing is lost by that, since the
-inner loops run along contiguous rows of the matrix. ``width`` is the number of columns in use,
-rounded up to whole vectors; the columns between are 0 and stay 0.
+A row that is mostly zeros is given by the positions ``xi`` of its non-zeros, in ascending order,
+and their values ``xv``. Any other row is *full*: ``xi`` is empty and ``xv`` has all cells from the
+first to the last non-zero one, filled up with zeros to whole vectors. Which of the two it is
+depends on the row alone, so that every driver takes the same way. ``width`` is the number of
+columns in use, rounded up to whole vectors; the columns between are 0 and stay 0.
 """
 
-import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from groupwise.kernels.vectors import LANES, combine_rows
+from groupwise.kernels.vectors import LANES, dense_dot
 
 
 @intrinsic
@@ -48,24 +48,39 @@ def padded(features):
 
 
 @njit(nogil=True, cache=True, forceinline=True)
-def nonzeros(xi, xv):
-    """A row without its zeros."""
-    zeros = 0
+def is_full(count, last):
+    """Is a row with this many non-zeros, the last of them at this position, given in full?"""
+    return 2 * count > last
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def tidy(xi, xv, indices, values):
+    """``(xi, xv)`` in the form that the kernels take, in the buffers given."""
+    count, last = 0, 0
     for k in range(xv.size):
-        zeros += xv[k] == 0.0
-    if zeros == 0:
-        return xi, xv
-    kept_indices, kept_values = np.empty_like(xi), np.empty_like(xv)
-    count = 0
-    for k in range(xi.size):
-        kept_indices[count], kept_values[count] = xi[k], xv[k]
-        count += xv[k] != 0.0
-    return kept_indices[:count], kept_values[:count]
+        if xv[k] != 0.0:
+            count += 1
+            last = max(last, xi[k])
+    if count > 0 and is_full(count, last):
+        size = padded(last + 1)
+        values[:size] = 0.0
+        for k in range(xv.size):
+            if xv[k] != 0.0:
+                values[xi[k]] = xv[k]
+        return indices[:0], values[:size]
+    place = 0
+    for k in range(xv.size):
+        if xv[k] != 0.0:
+            indices[place], values[place] = xi[k], xv[k]
+            place += 1
+    return indices[:place], values[:place]
 
 
 @njit(nogil=True, cache=True, forceinline=True)
 def dot(vector, xi, xv):
     """⟨vector, x⟩ in four interleaved sums."""
+    if xi.size == 0:
+        return dense_dot(vector, xv, xv.size)
     sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
     count = xi.size
     k = 0
@@ -79,25 +94,6 @@ def dot(vector, xi, xv):
         sum_0 = fma(vector[xi[k]], xv[k], sum_0)
         k += 1
     return (sum_0 + sum_1) + (sum_2 + sum_3)
-
-
-@njit(nogil=True, cache=True, forceinline=True)
-def add_scaled(target, factor, vector, width):
-    """target += factor · vector."""
-    for i in range(width):
-        target[i] = fma(factor, vector[i], target[i])
-
-
-@njit(nogil=True, cache=True, forceinline=True)
-def add_outer_rows(matrix, rows, sign, width):
-    """matrix += sign · Σ_k rows[k] rows[k]ᵀ; symmetric stays symmetric."""
-    count = rows.shape[0]
-    every = np.arange(count)
-    factors = np.empty(count)
-    for i in range(width):
-        for k in range(count):
-            factors[k] = sign * rows[k, i]
-        combine_rows(matrix[i], True, rows, every, factors, width)
 
 
 @njit(nogil=True, cache=True)
@@ -118,7 +114,8 @@ def invert(matrix):
             factor = matrix[i, k]
             if i != k and factor != 0.0:
                 matrix[i, k] = 0.0
-                add_scaled(matrix[i], -factor, row, size)
+                for j in range(size):
+                    matrix[i, j] = fma(-factor, row[j], matrix[i, j])
     for i in range(size):
         for j in range(i):
             mean = 0.5 * (matrix[i, j] + matrix[j, i])

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 from numba import carray, njit, types
-from numba.extending import intrinsic
 
 from groupwise.kernels import ledger as ledgers
 from groupwise.kernels import ridge, rounds
-from groupwise.kernels.arithmetic import bare, nonzeros, padded
-from groupwise.kernels.hindsight import HELD
+from groupwise.kernels.addresses import floats, integers
+from groupwise.kernels.arithmetic import bare, padded, tidy
 from groupwise.kernels.renewal import upkeep
 from groupwise.states import (
+    HELD,
     LARGEST,
     AggregatorState,
     HindsightSums,
@@ -38,28 +38,6 @@ SETTLE = (*_COMMON, types.float64, _ARRAY, *(types.float64,) * 3)
 function itself, which does not look at types again at every call."""
 
 
-@intrinsic
-def _floats(typing_context, address):
-    """An address as a pointer to float64."""
-    pointer = types.CPointer(types.float64)
-
-    def generate(context, builder, signature, arguments):
-        return builder.inttoptr(arguments[0], context.get_value_type(pointer))
-
-    return pointer(types.int64), generate
-
-
-@intrinsic
-def _integers(typing_context, address):
-    """An address as a pointer to int64."""
-    pointer = types.CPointer(types.int64)
-
-    def generate(context, builder, signature, arguments):
-        return builder.inttoptr(arguments[0], context.get_value_type(pointer))
-
-    return pointer(types.int64), generate
-
-
 def handle(
     settings: Settings,
     always_on: bool,
@@ -71,7 +49,7 @@ def handle(
 ) -> tuple[Index, tuple[Any, ...]]:
     """Sizes, codes and addresses in the order ``_open`` reads them, and the arrays to keep."""
     groups, count, features = learners.theta.shape
-    sizes = (groups, count, features, learners.held.shape[2], sums.moment.shape[1])
+    sizes = (groups, count, features, sums.moment.shape[1])
     codes = (settings.aggregator, settings.play, settings.loss, settings.seed, int(always_on))
     numbers = np.array([settings.eta, settings.scale, settings.low, settings.high])
     arrays = (numbers, parameters, *learners, *aggregator, *ledger, *sums)
@@ -81,44 +59,52 @@ def handle(
 
 @njit(nogil=True, cache=True, forceinline=True)
 def _open(handle):
-    g, k, d, b, s = handle[0], handle[1], handle[2], handle[3], handle[4]
-    numbers = carray(_floats(handle[10]), (4,))
+    g, k, d, s = handle[0], handle[1], handle[2], handle[3]
+    numbers = carray(floats(handle[9]), (4,))
     settings = Settings(
-        handle[5], handle[6], handle[7], handle[8], numbers[0], numbers[1], numbers[2], numbers[3]
+        handle[4], handle[5], handle[6], handle[7], numbers[0], numbers[1], numbers[2], numbers[3]
     )
-    parameters = carray(_floats(handle[11]), (k, 3))
+    parameters = carray(floats(handle[10]), (k, 3))
     learners = RidgeState(
-        carray(_floats(handle[12]), (g, k, d)),
-        carray(_floats(handle[13]), (g, k, d, d)),
-        carray(_floats(handle[14]), (g, k, b, d)),
-        carray(_integers(handle[15]), (g,)),
-        carray(_floats(handle[16]), (g, k)),
-        carray(_floats(handle[17]), (g, k)),
-        carray(_floats(handle[18]), (g, k)),
+        carray(floats(handle[11]), (g, k, d)),
+        carray(floats(handle[12]), (g, k, d, d)),
+        carray(floats(handle[13]), (g, k, HELD, d)),
+        carray(integers(handle[14]), (g,)),
+        carray(integers(handle[15]), (g,)),
+        carray(floats(handle[16]), (g, k)),
+        carray(floats(handle[17]), (g, k)),
+        carray(floats(handle[18]), (g, k)),
     )
     aggregator = AggregatorState(
-        carray(_floats(handle[19]), (g, k)),
-        carray(_floats(handle[20]), (g, k)),
-        carray(_floats(handle[21]), (g, k)),
-        carray(_floats(handle[22]), (1,)),
+        carray(floats(handle[19]), (g, k)),
+        carray(floats(handle[20]), (g, k)),
+        carray(floats(handle[21]), (g, k)),
+        carray(floats(handle[22]), (1,)),
     )
     ledger = LedgerState(
-        carray(_floats(handle[23]), (g,)),
-        carray(_floats(handle[24]), (g,)),
-        carray(_floats(handle[25]), (g,)),
-        carray(_floats(handle[26]), (g,)),
-        carray(_floats(handle[27]), (g,)),
-        carray(_floats(handle[28]), (g, k)),
+        carray(floats(handle[23]), (g,)),
+        carray(floats(handle[24]), (g,)),
+        carray(floats(handle[25]), (g,)),
+        carray(floats(handle[26]), (g,)),
+        carray(floats(handle[27]), (g,)),
+        carray(floats(handle[28]), (g, k)),
     )
     sums = HindsightSums(
-        carray(_floats(handle[29]), (g, s, s)),
-        carray(_floats(handle[30]), (g, s)),
-        carray(_floats(handle[31]), (g,)),
-        carray(_floats(handle[32]), (g, HELD, s)),
-        carray(_integers(handle[33]), (g,)),
-        carray(_integers(handle[34]), (g,)),
+        carray(floats(handle[29]), (g, s, s)),
+        carray(floats(handle[30]), (g, s)),
+        carray(floats(handle[31]), (g,)),
+        carray(floats(handle[32]), (g, HELD, s)),
+        carray(integers(handle[33]), (g,)),
+        carray(integers(handle[34]), (g,)),
     )
     return settings, parameters, learners, aggregator, ledger, sums
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def _rooms(columns):
+    """Room for the positions and values of a row, and for the learners to work in."""
+    whole = np.empty(3 * columns + HELD)
+    return whole[:columns].view(np.int64), whole[columns : 2 * columns], whole[2 * columns :]
 
 
 @njit(nogil=True, cache=True)
@@ -129,12 +115,15 @@ def predict(handle, number, groups, weights, xi, xv, features, said):
     """
     settings, parameters, learners, aggregator, _, _ = _open(handle)
     groups, weights = bare(groups), bare(weights)
-    xi, xv = nonzeros(bare(xi), bare(xv))
+    xi, xv, said = bare(xi), bare(xv), bare(said)
     for k in range(xv.size):
         if not abs(xv[k]) <= LARGEST:
             return math.nan
-    advice, probabilities = bare(said)[0], bare(said)[1]
-    ridge.advise(learners, parameters, groups, weights, xi, xv, padded(features), advice)
+    indices, values, work = _rooms(learners.theta.shape[2])
+    xi, xv = tidy(xi, xv, bare(indices), bare(values))
+    advice, probabilities = said[0], said[1]
+    width = padded(features)
+    ridge.advise(learners, parameters, groups, weights, xi, xv, width, advice, bare(work))
     return rounds.predict(settings, aggregator, groups, weights, number, advice, probabilities)
 
 
@@ -149,17 +138,19 @@ def settle(
     """
     settings, parameters, learners, aggregator, ledger, sums = _open(handle)
     groups, weights = bare(groups), bare(weights)
-    xi, xv = nonzeros(bare(xi), bare(xv))
+    indices, values, work = _rooms(learners.theta.shape[2])
+    xi, xv = tidy(bare(xi), bare(xv), bare(indices), bare(values))
     count = groups.size
     scratch = bare(scratch)
     advice, probabilities, losses = scratch[0, :count], scratch[1, :count], scratch[2, :count]
-    ridge.step(learners, parameters, groups, weights, xi, xv, y, padded(features), advice)
+    width = padded(features)
+    ridge.step(learners, parameters, groups, weights, xi, xv, y, width, advice, bare(work))
     _, charged, own = rounds.settle(
         settings, aggregator, groups, weights, number, advice, y, probabilities, losses
     )
     if math.isnan(played):
         played, realised = charged, own
-        baseline = losses[count - 1, 0] if handle[9] else math.nan
+        baseline = losses[count - 1, 0] if handle[8] else math.nan
     hindsight = sums.moment.shape[1] > 0
     ledgers.record(
         ledger,

@@ -1,17 +1,15 @@
 """Sums for the best linear model in hindsight: Σ w x xᵀ, Σ w y x, Σ w y² per group.
 
-Rows that are mostly zeros go straight into the lower triangle of the matrix; fuller rows are held
-back and added ``HELD`` at a time, which saves most of the memory traffic. The lower triangle plus
-the held rows is the truth.
+Rows that are mostly zeros go straight into the lower triangle of the matrix; full rows are held
+back and added together, which saves most of the memory traffic. The lower triangle plus the held
+rows is the truth.
 """
 
 import numpy as np
 from numba import njit
 
-from groupwise.kernels.arithmetic import add_scaled, fma, padded
-from groupwise.kernels.vectors import combine_rows
-
-HELD = 16
+from groupwise.kernels.arithmetic import fma
+from groupwise.kernels.vectors import LANES, add_and_scale, add_outer
 
 
 @njit(nogil=True, cache=True, forceinline=True)
@@ -20,51 +18,36 @@ def accumulate(sums, group, xi, xv, weight, y):
     if sums.rows[group] >= 0:
         sums.rows[group] += 1
     sums.power[group] += weight * y * y
-    if xi.size == 0:
-        return
-    moment = sums.moment[group]
-    dense = xi[-1] == xi.size - 1
-    factor = weight * y
-    if dense:
-        add_scaled(moment, factor, xv, xi.size)
-    else:
-        for k in range(xi.size):
-            moment[xi[k]] = fma(factor, xv[k], moment[xi[k]])
-    # Judged by the row alone, so that all drivers take the same way whatever columns come later.
-    if 2 * xi.size <= xi[-1]:
-        matrix = sums.gram[group]
-        for k in range(xi.size):
-            factor = weight * xv[k]
-            row = matrix[xi[k]]
-            for j in range(k + 1):
-                row[xi[j]] += factor * xv[j]
+    if xi.size > 0:
+        add_sparse(sums.gram[group], sums.moment[group], xi, xv, weight, y)
         return
     held = sums.held[group]
     count = sums.waiting[group]
-    newest = held[count]
-    root = np.sqrt(weight)
-    if dense:
-        for k in range(xi.size):
-            newest[k] = root * xv[k]
-    else:
-        for k in range(xi.size):
-            newest[xi[k]] = root * xv[k]
+    add_and_scale(
+        sums.moment[group], weight * y, held[count], np.sqrt(weight), xv, xv.size
+    )
     sums.waiting[group] = count + 1
-    if count + 1 == HELD:
+    if count + 1 == held.shape[0]:
         fold(sums.gram[group], held)
         sums.waiting[group] = 0
+
+
+@njit(nogil=True, cache=True, forceinline=True)
+def add_sparse(matrix, moment, xi, xv, weight, y):
+    """Add a row that is mostly zeros."""
+    for k in range(xi.size):
+        factor = weight * xv[k]
+        moment[xi[k]] = fma(factor, y, moment[xi[k]])
+        row = matrix[xi[k]]
+        for j in range(k + 1):
+            row[xi[j]] = fma(factor, xv[j], row[xi[j]])
 
 
 @njit(nogil=True, cache=True)
 def fold(matrix, held):
     """Add the held rows to the lower triangle, and clear them."""
-    every = np.arange(HELD)
-    factors = np.empty(HELD)
-    for i in range(matrix.shape[0]):
-        used = False
-        for k in range(HELD):
-            factors[k] = held[k, i]
-            used = used or factors[k] != 0.0
-        if used:
-            combine_rows(matrix[i], True, held, every, factors, padded(i + 1))
-    held[:] = 0.0
+    width = held.shape[1]
+    while width > 0 and not held[:, width - LANES : width].any():
+        width -= LANES
+    add_outer(matrix, 1.0, held, width, False)
+    held[:, :width] = 0.0

@@ -5,7 +5,7 @@ from numba import njit
 
 from groupwise.kernels.arithmetic import invert
 from groupwise.kernels.hindsight import fold
-from groupwise.kernels.vectors import combine_rows, subtract_outer
+from groupwise.kernels.vectors import add_outer, combine_first
 
 PENALTY, FORWARD, FORGETTING = 0, 1, 2
 """The columns of ``parameters``."""
@@ -18,12 +18,25 @@ FAINT = 1e-6
 
 
 @njit(nogil=True, cache=True)
+def write_out(state, parameters, group):
+    """Write I/λ into ``inverse``, where nothing stands in it yet."""
+    if state.written[group]:
+        return
+    for learner in range(len(parameters)):
+        inverse = state.inverse[group, learner]
+        for i in range(inverse.shape[0]):
+            inverse[i, i] = 1.0 / parameters[learner, PENALTY]
+    state.written[group] = 1
+
+
+@njit(nogil=True, cache=True)
 def forget(state, parameters, group, learner, weight):
     """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
 
     Called between an update and ``hold``. Columns that no row has used yet fade too, so that a
     feature that comes later starts where it would have been.
     """
+    write_out(state, parameters, group)
     penalty = parameters[learner, PENALTY]
     factor = parameters[learner, FORGETTING] ** weight
     inverse = state.inverse[group, learner]
@@ -38,19 +51,17 @@ def forget(state, parameters, group, learner, weight):
     strength = state.strength[group, learner]
     if strength >= FAINT:
         return
-    if held.shape[0] > 0:
-        for k in range((state.waiting[group] + 1) % held.shape[0]):
-            subtract_outer(inverse, held[k], inverse.shape[0])
-        held[:] = 0.0
+    newest = (state.waiting[group] + 1) % held.shape[0]
+    add_outer(inverse, -1.0, held[:newest], held.shape[1], True)
+    held[:] = 0.0
     theta = state.theta[group, learner]
-    every = np.arange(theta.size)
     moment = np.empty(theta.size)
     invert(inverse)
-    combine_rows(moment, False, inverse, every, theta, theta.size)
+    combine_first(moment, False, inverse, theta, theta.size, theta.size)
     for i in range(theta.size):
         inverse[i, i] += penalty * (1.0 - strength)
     invert(inverse)
-    combine_rows(theta, False, inverse, every, moment, theta.size)
+    combine_first(theta, False, inverse, moment, theta.size, theta.size)
     state.strength[group, learner] = 1.0
 
 

@@ -7,14 +7,16 @@ Everything is in scaled losses.
 
 import math
 
+import numpy as np
 from numba import njit
 
-from groupwise.kernels.adanormalhedge import log_weight
+from groupwise.kernels.adanormalhedge import exponent, spread
 from groupwise.kernels.arithmetic import bare
+from groupwise.kernels.ledger import charge
 from groupwise.kernels.losses import value
 from groupwise.kernels.philox import AGGREGATOR, uniform
 from groupwise.kernels.specialists import substitution
-from groupwise.states import AggregatorState
+from groupwise.states import AggregatorState, LedgerState
 
 GIVEN = -1
 ADA_NORMAL_HEDGE = 0
@@ -37,19 +39,20 @@ def weigh(kind, eta, aggregator, groups, weights, probabilities):
         g = groups[a]
         for k in range(learners):
             if kind == ADA_NORMAL_HEDGE:
-                exponent = log_weight(aggregator.regret[g, k], aggregator.absolute[g, k])
+                probabilities[a, k] = exponent(aggregator.regret[g, k], aggregator.absolute[g, k])
             elif kind == SPECIALISTS:
-                exponent = eta * aggregator.regret[g, k]
-            else:
-                exponent = probabilities[a, k]
-            probabilities[a, k] = exponent
-            top = max(top, exponent)
+                probabilities[a, k] = eta * aggregator.regret[g, k]
+            top = max(top, probabilities[a, k])
     total = 0.0
     for a in range(groups.size):
         g = groups[a]
         for k in range(learners):
-            factor = 1.0 if top == -math.inf else math.exp(probabilities[a, k] - top)
-            probabilities[a, k] = aggregator.mass[g, k] * weights[a] * factor
+            below = probabilities[a, k] - top
+            probabilities[a, k] = aggregator.mass[g, k] * weights[a]
+            if below < 0.0:
+                probabilities[a, k] *= math.exp(below)
+            if kind == ADA_NORMAL_HEDGE and top > -math.inf and probabilities[a, k] > 0.0:
+                probabilities[a, k] *= spread(aggregator.regret[g, k], aggregator.absolute[g, k])
             total += probabilities[a, k]
     for a in range(groups.size):
         for k in range(learners):
@@ -154,23 +157,25 @@ def settle(
 def settle_stream(
     settings,
     aggregator,
+    ledger,
     indptr,
     groups,
     weights,
     labels,
     first_number,
+    baseline,
     nobody,
     prediction,
     expected,
     realised,
     advice,
     probabilities,
-    losses,
 ):
-    """``settle`` for every row of a stream whose labels come at once.
+    """``settle`` and the ledger's ``charge`` for every row of a stream whose labels come at once.
 
-    Row t has the awake groups ``groups[indptr[t]:indptr[t + 1]]``; advice, probabilities and losses
-    are aligned with that list. ``nobody`` is played where no group is awake.
+    Row t has the awake groups ``groups[indptr[t]:indptr[t + 1]]``; advice and probabilities are
+    aligned with that list. The first learner of the group ``baseline`` is the baseline; ``nobody``
+    is played where no group is awake.
     """
     aggregator = AggregatorState(
         bare(aggregator.regret),
@@ -178,8 +183,17 @@ def settle_stream(
         bare(aggregator.mass),
         bare(aggregator.largest),
     )
-    groups, weights, losses = bare(groups), bare(weights), bare(losses)
+    ledger = LedgerState(
+        bare(ledger.rounds),
+        bare(ledger.loss),
+        bare(ledger.realised_loss),
+        bare(ledger.delay),
+        bare(ledger.baseline_loss),
+        bare(ledger.expert_loss),
+    )
+    groups, weights = bare(groups), bare(weights)
     advice, probabilities = bare(advice), bare(probabilities)
+    room = np.empty((0, advice.shape[1]))
     for t in range(labels.size):
         first, last = indptr[t], indptr[t + 1]
         if first == last:
@@ -187,14 +201,32 @@ def settle_stream(
             expected[t] = value(settings.loss, settings.scale, nobody, labels[t])
             realised[t] = expected[t]
             continue
-        awake = groups[first:last]
-        weight = weights[first:last]
-        said = advice[first:last]
-        chances = probabilities[first:last]
-        prediction[t] = predict(
-            settings, aggregator, awake, weight, first_number + t, said, chances
+        if len(room) < last - first:
+            room = np.empty((last - first, advice.shape[1]))
+        awake, weight, losses = groups[first:last], weights[first:last], bare(room)[: last - first]
+        prediction[t], expected[t], realised[t] = settle(
+            settings,
+            aggregator,
+            awake,
+            weight,
+            first_number + t,
+            advice[first:last],
+            labels[t],
+            probabilities[first:last],
+            losses,
         )
-        expected[t], realised[t] = score(
-            settings, prediction[t], labels[t], said, chances, losses[first:last]
-        )
-        absorb(aggregator, awake, weight, losses[first:last], expected[t])
+        single = math.nan
+        for a in range(awake.size):
+            if awake[a] == baseline:
+                single = losses[a, 0]
+        for a in range(awake.size):
+            charge(
+                ledger,
+                awake[a],
+                weight[a],
+                losses[a],
+                expected[t],
+                expected[t],
+                realised[t],
+                single,
+            )

@@ -1,39 +1,91 @@
-"""From rows to subsequences, and fair shares of them for threads."""
+"""From rows to subsequences, and a queue of them for threads."""
+
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from groupwise.states import Index
+
+
+class Parts(NamedTuple):
+    """Some rows by group, the largest group first.
+
+    Group ``groups[i]`` has the rounds ``starts[i]`` to ``starts[i + 1]``: ``rows`` are their rows,
+    ``entries`` their places in the row-major list of (row, awake group) pairs.
+    """
+
+    groups: Index
+    starts: Index
+    entries: Index
+    rows: Index
+
+
+@intrinsic
+def next_of(typing_context, queue):
+    """The next number from a queue, queue[0], which other threads take numbers from too."""
+
+    def generate(context, builder, signature, arguments):
+        place = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+    return types.int64(queue), generate
 
 
 @njit(nogil=True, cache=True)
-def by_group(groups, count):
-    """Counting sort of the (row, group) pairs by group: ``(starts, entries)``, rows in order."""
-    starts = np.zeros(count + 1, dtype=np.int64)
+def subsequences(indptr, groups, slots):
+    """The rounds of every group that is awake in some row: the fields of :class:`Parts`.
+
+    ``slots`` has a -1 for every group there is, before and after. The time does not depend on how
+    many groups there are, only on how many are awake.
+    """
+    present = np.empty(min(groups.size, slots.size), dtype=np.int64)
+    sizes = np.zeros(present.size + 1, dtype=np.int64)
+    count = 0
     for group in groups:
-        starts[group + 1] += 1
-    for g in range(count):
-        starts[g + 1] += starts[g]
-    entries = np.empty(groups.size, dtype=np.int64)
-    place = starts[:-1].copy()
-    for entry in range(groups.size):
-        group = groups[entry]
-        entries[place[group]] = entry
-        place[group] += 1
-    return starts, entries
+        if slots[group] < 0:
+            slots[group] = count
+            present[count] = group
+            count += 1
+        sizes[slots[group]] += 1
+    present, sizes = present[:count], sizes[:count]
+    order = _largest_first(sizes)
+    starts = np.zeros(count + 1, dtype=np.int64)
+    for i in range(count):
+        starts[i + 1] = starts[i] + sizes[order[i]]
+    places = np.empty(count, dtype=np.int64)
+    for i in range(count):
+        places[order[i]] = starts[i]
+    entries, rows = np.empty_like(groups), np.empty_like(groups)
+    for t in range(indptr.size - 1):
+        for entry in range(indptr[t], indptr[t + 1]):
+            slot = slots[groups[entry]]
+            entries[places[slot]], rows[places[slot]] = entry, t
+            places[slot] += 1
+    for group in present:
+        slots[group] = -1
+    return present[order], starts, entries, rows
 
 
 @njit(nogil=True, cache=True)
-def share_out(sizes, order, jobs):
-    """The job that takes each group: largest group first, to the job with least work so far."""
-    load = np.zeros(jobs, dtype=np.int64)
-    job = np.empty(sizes.size, dtype=np.int64)
-    for group in order:
-        least = 0
-        for j in range(1, jobs):
-            if load[j] < load[least]:
-                least = j
-        job[group] = least
-        load[least] += sizes[group]
-    return job
+def _largest_first(sizes):
+    """Positions by falling size, by counting."""
+    largest = 0
+    for size in sizes:
+        largest = max(largest, size)
+    after = np.zeros(largest + 2, dtype=np.int64)
+    for size in sizes:
+        after[largest - size + 1] += 1
+    for i in range(largest + 1):
+        after[i + 1] += after[i]
+    order = np.empty_like(sizes)
+    for i in range(sizes.size):
+        key = largest - sizes[i]
+        order[after[key]] = i
+        after[key] += 1
+    return order
 
 
 @njit(nogil=True, cache=True)

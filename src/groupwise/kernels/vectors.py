@@ -1,9 +1,9 @@
-"""Three vector loops written out in LLVM, because nothing less keeps the sums in registers.
+"""The vector loops, written out in LLVM because nothing less keeps the sums in registers.
 
 Left to itself the compiler checks at every turn whether the arrays overlap, and writes each partial
-sum to memory; that doubles the time of a round. Here columns are taken in tiles of up to eight
-vectors of four numbers, whose sums stay in registers while the rows go by. Every product enters its
-sum by a fused multiply-add, in the order of the rows: the result does not depend on the tiling.
+sum to memory; that doubles the time of a round. Here a tile of sums stays in registers while the
+rows go by. Every product enters its sum by a fused multiply-add, in the order of the rows: the
+result does not depend on the tiling. Vectors hold four numbers; arrays have room for whole ones.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,11 +16,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 4
-TILE = 8
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _WORD = ir.IntType(64)
+_ZERO = ir.Constant(_VECTOR, [0.0] * LANES)
 
 
 class _Emitter:
@@ -40,6 +40,11 @@ class _Emitter:
     def data(self, kind: Any, value: Any) -> Any:
         return self.context.make_array(kind)(self.context, self.builder, value).data
 
+    def stride(self, kind: Any, value: Any) -> Any:
+        """The length of a matrix's rows."""
+        matrix = self.context.make_array(kind)(self.context, self.builder, value)
+        return self.builder.extract_value(matrix.shape, 1)
+
     def load(self, pointer: Any, offset: Any) -> Any:
         place = self.builder.bitcast(self.builder.gep(pointer, [offset]), _VECTOR.as_pointer())
         return self.builder.load(place, align=8)
@@ -55,20 +60,38 @@ class _Emitter:
         start = self.builder.insert_element(
             ir.Constant(_VECTOR, ir.Undefined), number, ir.Constant(ir.IntType(32), 0)
         )
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        return self.builder.shuffle_vector(start, start, mask)
+        return self.shuffle(start, start, (0,) * LANES)
+
+    def shuffle(self, a: Any, b: Any, order: tuple[int, ...]) -> Any:
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(order))
+        return self.builder.shuffle_vector(a, b, mask)
+
+    def transposed(self, rows: list[Any]) -> list[Any]:
+        """The columns of a block of four rows."""
+        orders = (0, 4, 2, 6), (1, 5, 3, 7)
+        above = [self.shuffle(rows[0], rows[1], order) for order in orders]
+        below = [self.shuffle(rows[2], rows[3], order) for order in orders]
+        halves = (0, 1, 4, 5), (2, 3, 6, 7)
+        return [self.shuffle(above[i], below[i], half) for half in halves for i in range(2)]
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         return self.builder.call(self._fma, [a, b, c])
+
+    def sums(self, *shape: int) -> Any:
+        """Room for sums in registers: a list for every dimension."""
+        if not shape:
+            return cgutils.alloca_once(self.builder, _VECTOR)
+        return [self.sums(*shape[1:]) for _ in range(shape[0])]
+
+    def add_product(self, a: Any, b: Any, total: Any) -> None:
+        self.builder.store(self.fma(a, b, self.builder.load(total)), total)
 
     @contextmanager
     def count_to(self, stop: Any) -> Iterator[Any]:
         with cgutils.for_range(self.builder, stop, intp=_WORD) as loop:
             yield loop.index
 
-    def tiles(
-        self, width: Any, body: Callable[[Any, int], None], largest: int = TILE
-    ) -> None:
+    def tiles(self, width: Any, body: Callable[[Any, int], None], largest: int) -> None:
         """Emit ``body(first column, vectors)`` for every tile: whole ones, then what is left."""
         b = self.builder
         vectors = b.sdiv(width, self.word(LANES))
@@ -84,114 +107,124 @@ class _Emitter:
     def offset(self, first: Any, vector: int) -> Any:
         return self.builder.add(first, self.word(vector * LANES))
 
+    def combine(
+        self,
+        out: Any,
+        keep: Any,
+        matrix: tuple[Any, Any],
+        row_of: Callable[[Any], Any],
+        values: Any,
+        count: Any,
+        width: Any,
+    ) -> None:
+        """out = (out if keep else 0) + Σ_k values[k] · matrix[row_of(k)]."""
+        b = self.builder
+        cells, stride = matrix
+
+        def tile(first: Any, size: int) -> None:
+            sums = self.sums(size)
+            for v in range(size):
+                old = self.load(out, self.offset(first, v))
+                b.store(b.select(keep, old, _ZERO), sums[v])
+            with self.count_to(count) as k:
+                factor = self.splat(self.element(values, k))
+                start = b.add(b.mul(row_of(k), stride), first)
+                for v in range(size):
+                    self.add_product(factor, self.load(cells, self.offset(start, v)), sums[v])
+            for v in range(size):
+                self.store(b.load(sums[v]), out, self.offset(first, v))
+
+        self.tiles(width, tile, 8)
+
+    def dot(self, first: Any, second: Any, width: Any) -> Any:
+        """The sum of products of two rows of whole vectors, in four interleaved sums."""
+        b = self.builder
+        total = self.sums()
+        b.store(_ZERO, total)
+        with self.count_to(b.sdiv(width, self.word(LANES))) as v:
+            place = b.mul(v, self.word(LANES))
+            self.add_product(self.load(first, place), self.load(second, place), total)
+        lanes = [
+            b.extract_element(b.load(total), ir.Constant(ir.IntType(32), i)) for i in range(LANES)
+        ]
+        return b.fadd(b.fadd(lanes[0], lanes[1]), b.fadd(lanes[2], lanes[3]))
+
 
 @intrinsic
-def combine_rows(typing_context, out, keep, matrix, xi, xv, width):
-    """out = (out if keep else 0) + Σ_k xv[k] · matrix[xi[k]], over the first ``width`` columns."""
+def combine_rows(typing_context, out, matrix, xi, xv, width):
+    """out = Σ_k xv[k] · matrix[xi[k]], over the first ``width`` columns."""
 
     def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
         kinds = signature.args
-        out_data, matrix_data, index_data, value_data = (
-            emit.data(kinds[i], arguments[i]) for i in (0, 2, 3, 4)
+        out_data, cells, indices, values = (
+            emit.data(kinds[i], arguments[i]) for i in range(4)
         )
-        keep, width = arguments[1], arguments[5]
-        rows = context.make_array(kinds[2])(context, builder, arguments[2])
-        stride = builder.extract_value(rows.shape, 1)
-        chosen = context.make_array(kinds[3])(context, builder, arguments[3])
-        count = builder.extract_value(chosen.shape, 0)
-
-        def tile(first: Any, size: int) -> None:
-            sums = [cgutils.alloca_once(builder, _VECTOR) for _ in range(size)]
-            for v in range(size):
-                old = emit.load(out_data, emit.offset(first, v))
-                zero = ir.Constant(_VECTOR, [0.0] * LANES)
-                builder.store(builder.select(keep, old, zero), sums[v])
-            with emit.count_to(count) as k:
-                factor = emit.splat(emit.element(value_data, k))
-                start = builder.add(
-                    builder.mul(emit.element(index_data, k), stride), first
-                )
-                for v in range(size):
-                    cell = emit.load(matrix_data, emit.offset(start, v))
-                    builder.store(emit.fma(factor, cell, builder.load(sums[v])), sums[v])
-            for v in range(size):
-                emit.store(builder.load(sums[v]), out_data, emit.offset(first, v))
-
-        emit.tiles(width, tile)
+        chosen = context.make_array(kinds[2])(context, builder, arguments[2])
+        emit.combine(
+            out_data,
+            ir.Constant(ir.IntType(1), 0),
+            (cells, emit.stride(kinds[1], arguments[1])),
+            lambda k: emit.element(indices, k),
+            values,
+            builder.extract_value(chosen.shape, 0),
+            arguments[4],
+        )
         return context.get_dummy_value()
 
-    return types.void(out, types.boolean, matrix, xi, xv, types.int64), generate
+    return types.void(out, matrix, xi, xv, types.int64), generate
 
 
 @intrinsic
-def subtract_outer(typing_context, matrix, vector, width):
-    """matrix −= vector vectorᵀ on the first ``width`` rows and columns; it stays symmetric."""
+def combine_first(typing_context, out, keep, matrix, values, count, width):
+    """out = (out if keep else 0) + Σ_k values[k] · matrix[k], over the first ``count`` rows."""
 
     def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
-        matrix_data = emit.data(signature.args[0], arguments[0])
-        vector_data = emit.data(signature.args[1], arguments[1])
-        width = arguments[2]
-        rows = context.make_array(signature.args[0])(context, builder, arguments[0])
-        stride = builder.extract_value(rows.shape, 1)
-
-        def tile(first: Any, size: int) -> None:
-            part = [emit.load(vector_data, emit.offset(first, v)) for v in range(size)]
-            with emit.count_to(width) as i:
-                factor = emit.splat(builder.fneg(emit.element(vector_data, i)))
-                start = builder.add(builder.mul(i, stride), first)
-                for v in range(size):
-                    place = emit.offset(start, v)
-                    cell = emit.load(matrix_data, place)
-                    emit.store(emit.fma(factor, part[v], cell), matrix_data, place)
-
-        emit.tiles(width, tile)
+        kinds = signature.args
+        out_data, cells, numbers = (emit.data(kinds[i], arguments[i]) for i in (0, 2, 3))
+        matrix = cells, emit.stride(kinds[2], arguments[2])
+        emit.combine(
+            out_data, arguments[1], matrix, lambda k: k, numbers, arguments[4], arguments[5]
+        )
         return context.get_dummy_value()
 
-    return types.void(matrix, vector, types.int64), generate
+    return types.void(out, types.boolean, matrix, values, types.int64, types.int64), generate
 
 
 @intrinsic
 def dense_products(typing_context, out, matrix, values, starts, count, width):
     """out[r] = Σ_k values[starts[r] + k] · matrix[k] for four dense rows at once.
 
-    The same sums in the same order as ``combine_rows`` row by row, but the matrix passes by once
+    The same sums in the same order as ``combine_first`` row by row, but the matrix passes by once
     instead of four times.
     """
-    rows = 4
-    vectors = 2  # times four rows: as many sums as a tile of the other loops has
+    rows, vectors = 4, 3  # twelve sums, and four registers for what enters them
 
     def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
         kinds = signature.args
-        out_data, matrix_data, value_data, start_data = (
+        out_data, cells, numbers, places = (
             emit.data(kinds[i], arguments[i]) for i in range(4)
         )
         count, width = arguments[4], arguments[5]
-        strides = [
-            builder.extract_value(
-                context.make_array(kinds[i])(context, builder, arguments[i]).shape, 1
-            )
-            for i in (0, 1)
-        ]
-        offsets = [emit.element(start_data, emit.word(r)) for r in range(rows)]
+        out_stride, stride = (emit.stride(kinds[i], arguments[i]) for i in range(2))
+        offsets = [emit.element(places, emit.word(r)) for r in range(rows)]
 
         def tile(first: Any, size: int) -> None:
-            sums = [[cgutils.alloca_once(builder, _VECTOR) for _ in range(size)] for _ in offsets]
-            zero = ir.Constant(_VECTOR, [0.0] * LANES)
+            sums = emit.sums(rows, size)
             for row_sums in sums:
                 for total in row_sums:
-                    builder.store(zero, total)
+                    builder.store(_ZERO, total)
             with emit.count_to(count) as k:
-                start = builder.add(builder.mul(k, strides[1]), first)
-                cells = [emit.load(matrix_data, emit.offset(start, v)) for v in range(size)]
+                start = builder.add(builder.mul(k, stride), first)
+                parts = [emit.load(cells, emit.offset(start, v)) for v in range(size)]
                 for row_sums, offset in zip(sums, offsets, strict=True):
-                    factor = emit.splat(emit.element(value_data, builder.add(offset, k)))
-                    for cell, total in zip(cells, row_sums, strict=True):
-                        builder.store(emit.fma(factor, cell, builder.load(total)), total)
+                    factor = emit.splat(emit.element(numbers, builder.add(offset, k)))
+                    for part, total in zip(parts, row_sums, strict=True):
+                        emit.add_product(factor, part, total)
             for r, row_sums in enumerate(sums):
-                place = builder.add(builder.mul(emit.word(r), strides[0]), first)
+                place = builder.add(builder.mul(emit.word(r), out_stride), first)
                 for v, total in enumerate(row_sums):
                     emit.store(builder.load(total), out_data, emit.offset(place, v))
 
@@ -199,3 +232,120 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
         return context.get_dummy_value()
 
     return types.void(out, matrix, values, starts, types.int64, types.int64), generate
+
+
+@intrinsic
+def add_outer(typing_context, matrix, sign, rows, width, mirror):
+    """matrix += sign · Σ_k rows[k] rows[k]ᵀ in the lower triangle, and above it if ``mirror``.
+
+    A block of four rows by three vectors stays in registers while all rows go by. Above the
+    diagonal are the same numbers: a product does not depend on the order of its factors.
+    """
+    vectors = 3
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        cells, numbers = (emit.data(kinds[i], arguments[i]) for i in (0, 2))
+        stride, row_stride = (emit.stride(kinds[i], arguments[i]) for i in (0, 2))
+        all_rows = context.make_array(kinds[2])(context, builder, arguments[2])
+        count = builder.extract_value(all_rows.shape, 0)
+        sign, width, mirror = emit.splat(arguments[1]), arguments[3], arguments[4]
+
+        with emit.count_to(builder.sdiv(width, emit.word(LANES))) as block:
+            top = builder.mul(block, emit.word(LANES))
+
+            def place(row: Any, i: int, column: Any) -> Any:
+                return builder.add(builder.mul(builder.add(row, emit.word(i)), stride), column)
+
+            def tile(first: Any, size: int) -> None:
+                sums = emit.sums(LANES, size)
+                cell = [(i, v) for i in range(LANES) for v in range(size)]
+                for i, v in cell:
+                    old = emit.load(cells, place(top, i, emit.offset(first, v)))
+                    builder.store(old, sums[i][v])
+                with emit.count_to(count) as k:
+                    start = builder.mul(k, row_stride)
+                    across, down = builder.add(start, first), builder.add(start, top)
+                    parts = [
+                        builder.fmul(sign, emit.load(numbers, emit.offset(across, v)))
+                        for v in range(size)
+                    ]
+                    for i in range(LANES):
+                        factor = emit.splat(
+                            emit.element(numbers, builder.add(down, emit.word(i)))
+                        )
+                        for v in range(size):
+                            emit.add_product(factor, parts[v], sums[i][v])
+                for i, v in cell:
+                    new = builder.load(sums[i][v])
+                    emit.store(new, cells, place(top, i, emit.offset(first, v)))
+                with builder.if_then(mirror):
+                    for v in range(size):
+                        left = emit.offset(first, v)
+                        with builder.if_then(builder.icmp_signed("<", left, top)):
+                            columns = emit.transposed(
+                                [builder.load(sums[i][v]) for i in range(LANES)]
+                            )
+                            for i in range(LANES):
+                                emit.store(columns[i], cells, place(left, i, top))
+
+            emit.tiles(builder.add(top, emit.word(LANES)), tile, vectors)
+        return context.get_dummy_value()
+
+    return (
+        types.void(matrix, types.float64, rows, types.int64, types.boolean),
+        generate,
+    )
+
+
+@intrinsic
+def dense_dot(typing_context, first, second, width):
+    """⟨first, second⟩ over whole vectors."""
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        parts = (emit.data(signature.args[i], arguments[i]) for i in range(2))
+        return emit.dot(*parts, arguments[2])
+
+    return types.float64(first, second, types.int64), generate
+
+
+@intrinsic
+def dense_dots(typing_context, out, rows, count, vector, width):
+    """out[j] = −⟨rows[j], vector⟩ over whole vectors, for the first ``count`` rows."""
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        out_data, numbers, values = (emit.data(kinds[i], arguments[i]) for i in (0, 1, 3))
+        stride = emit.stride(kinds[1], arguments[1])
+        with emit.count_to(arguments[2]) as j:
+            row = builder.gep(numbers, [builder.mul(j, stride)])
+            total = builder.fneg(emit.dot(row, values, arguments[4]))
+            builder.store(total, builder.gep(out_data, [j]))
+        return context.get_dummy_value()
+
+    return types.void(out, rows, types.int64, vector, types.int64), generate
+
+
+@intrinsic
+def add_and_scale(typing_context, total, step, scaled, factor, vector, width):
+    """total += step · vector and scaled = factor · vector, over whole vectors."""
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        sums, copies, values = (emit.data(kinds[i], arguments[i]) for i in (0, 2, 4))
+        step, factor = emit.splat(arguments[1]), emit.splat(arguments[3])
+        with emit.count_to(builder.sdiv(arguments[5], emit.word(LANES))) as v:
+            place = builder.mul(v, emit.word(LANES))
+            part = emit.load(values, place)
+            emit.store(emit.fma(step, part, emit.load(sums, place)), sums, place)
+            emit.store(builder.fmul(factor, part), copies, place)
+        return context.get_dummy_value()
+
+    return (
+        types.void(total, types.float64, scaled, types.float64, vector, types.int64),
+        generate,
+    )

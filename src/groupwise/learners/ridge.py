@@ -9,14 +9,10 @@ import numpy as np
 from groupwise.arrays import capacity, enlarge, room, zeros
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import ridge
+from groupwise.kernels.cells import tidy_row
 from groupwise.kernels.vectors import LANES
 from groupwise.protocols import Awake, Row
-from groupwise.states import RidgeState, Vector
-
-WIDE = 64
-"""From this many features on, updates are held back and folded in together."""
-HELD_BACK = 16
-"""How many updates are held back then."""
+from groupwise.states import HELD, Index, RidgeState, Vector
 
 
 @dataclass(frozen=True)
@@ -87,8 +83,9 @@ class RidgeBank:
         self.state = RidgeState(
             theta=np.zeros((0, count, 0)),
             inverse=np.zeros((0, count, 0, 0)),
-            held=np.zeros((0, count, 0, 0)),
+            held=np.zeros((0, count, HELD, 0)),
             waiting=np.zeros(0, dtype=np.int64),
+            written=np.zeros(0, dtype=np.int64),
             minimum=np.zeros((0, count)),
             log_determinant=np.zeros((0, count)),
             strength=np.zeros((0, count)),
@@ -103,33 +100,25 @@ class RidgeBank:
             return
         g = capacity(groups, have_groups)
         d = wanted if have_features == 0 else capacity(wanted, have_features)
-        held = state.held.shape[2]
         inverse = zeros((g, count, d, d))
-        old_g, old_d = have_groups, have_features
-        inverse[:old_g, :, :old_d, :old_d] = state.inverse
-        diagonal = np.einsum("gkii->gki", inverse)
+        inverse[:have_groups, :, :have_features, :have_features] = state.inverse
+        written = np.flatnonzero(state.written)
         for k, learner in enumerate(self.learners):
-            diagonal[old_g:, k] = 1.0 / learner.penalty
-            diagonal[:old_g, k, old_d:] = 1.0 / (learner.penalty * state.strength[:, k, None])
+            penalties = learner.penalty * state.strength[written, k]
+            for i in range(have_features, d):
+                inverse[written, k, i, i] = 1.0 / penalties
         strength = np.ones((g, count))
-        strength[:old_g] = state.strength
+        strength[:have_groups] = state.strength
         self.state = RidgeState(
             theta=enlarge(state.theta, (g, count, d)),
             inverse=inverse,
-            held=enlarge(state.held, (g, count, held, d)),
+            held=enlarge(state.held, (g, count, HELD, d)),
             waiting=enlarge(state.waiting, (g,)),
+            written=enlarge(state.written, (g,)),
             minimum=enlarge(state.minimum, (g, count)),
             log_determinant=enlarge(state.log_determinant, (g, count)),
             strength=strength,
         )
-
-    def hold_back(self, features: int) -> bool:
-        """Hold updates back from now on if rows are this wide; True if that is new."""
-        if features < WIDE or self.state.held.shape[2] > 0:
-            return False
-        groups, count, columns = self.state.theta.shape
-        self.state = self.state._replace(held=zeros((groups, count, HELD_BACK, columns)))
-        return True
 
     def width(self, features: int) -> int:
         """The columns that the kernels run over."""
@@ -137,19 +126,18 @@ class RidgeBank:
 
     def advise(self, awake: Awake, row: Row) -> Vector:
         """A row per awake group, a column per learner."""
-        out = np.empty((awake.groups.size, len(self.learners)))
-        width = self.width(len(row.names))
-        ridge.advise(
-            self.state, self.parameters, *awake, row.indices, row.values, width, out
-        )
+        out, xi, xv, width, room = self._prepare(awake, row)
+        ridge.advise(self.state, self.parameters, *awake, xi, xv, width, out, room)
         return out
 
     def step(self, awake: Awake, row: Row, label: float) -> Vector:
         """Advice as of now, then the update."""
-        self.hold_back(len(row.names))
+        out, xi, xv, width, room = self._prepare(awake, row)
+        ridge.step(self.state, self.parameters, *awake, xi, xv, label, width, out, room)
+        return out
+
+    def _prepare(self, awake: Awake, row: Row) -> tuple[Vector, Index, Vector, int, Vector]:
+        """Room for the advice, the row as the kernels take it, and room to work with."""
         out = np.empty((awake.groups.size, len(self.learners)))
         width = self.width(len(row.names))
-        ridge.step(
-            self.state, self.parameters, *awake, row.indices, row.values, label, width, out
-        )
-        return out
+        return out, *tidy_row(row.indices, row.values), width, np.empty(width + HELD)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from groupwise.arrays import capacity, enlarge, room
-from groupwise.kernels.hindsight import HELD
+from groupwise.kernels.cells import tidy_row
 from groupwise.kernels.ledger import record
 from groupwise.learners.ridge import Ridge
 from groupwise.losses import Loss
 from groupwise.protocols import Awake, Row
 from groupwise.reduction import Settlement
 from groupwise.regret.hindsight import gram_matrix, least_squares_loss
-from groupwise.states import HindsightSums, LedgerState, Vector
+from groupwise.states import HELD, HindsightSums, LedgerState, Vector
 
 
 class Ledger:
@@ -64,8 +64,7 @@ class Ledger:
             self.state,
             self.sums,
             *awake,
-            row.indices,
-            row.values,
+            *tidy_row(row.indices, row.values),
             label,
             self.hindsight,
             settled.losses,

@@ -1,0 +1,102 @@
+"""The features of some rows, each in the form that the kernels take."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from groupwise.kernels.arithmetic import is_full, padded, tidy
+from groupwise.states import Flags, Index, Vector
+
+
+class Cells(NamedTuple):
+    """Row t has the values ``values[indptr[t]:indptr[t + 1]]``.
+
+    Their positions stand at the same places of ``indices``, unless the row is ``full``: then they
+    are 0, 1, 2, …, and there are zeros among them.
+    """
+
+    indptr: Index
+    indices: Index
+    values: Vector
+    full: Flags
+
+    def part(self, start: int, stop: int) -> "Cells":
+        """Some of the rows."""
+        cells = slice(self.indptr[start], self.indptr[stop])
+        indptr = self.indptr[start : stop + 1] - self.indptr[start]
+        return Cells(indptr, self.indices[cells], self.values[cells], self.full[start:stop])
+
+    def row(self, t: int) -> tuple[Index, Vector]:
+        """The positions and values of a row's non-zeros."""
+        part = slice(self.indptr[t], self.indptr[t + 1])
+        if not self.full[t]:
+            return self.indices[part], self.values[part]
+        positions = np.flatnonzero(self.values[part])
+        return positions, self.values[part][positions]
+
+
+@njit(nogil=True, cache=True)
+def tidy_row(xi, xv):
+    """One row; see ``tidy``."""
+    room = 1
+    for k in range(xi.size):
+        room = max(room, padded(xi[k] + 1))
+    return tidy(xi, xv, np.empty(room, dtype=np.int64), np.empty(room))
+
+
+@njit(nogil=True, cache=True)
+def of_matrix(matrix):
+    """The cells of a dense matrix."""
+    rows, columns = matrix.shape
+    indptr = np.zeros(rows + 1, dtype=np.int64)
+    full = np.empty(rows, dtype=np.bool_)
+    for t in range(rows):
+        row = matrix[t]
+        count = 0
+        for j in range(columns):
+            count += row[j] != 0.0
+        last = columns - 1
+        while last >= 0 and row[last] == 0.0:
+            last -= 1
+        full[t] = is_full(count, last)
+        indptr[t + 1] = indptr[t] + (padded(last + 1) if full[t] else count)
+    indices = np.empty(indptr[-1], dtype=np.int64)
+    values = np.empty(indptr[-1])
+    for t in range(rows):
+        row = matrix[t]
+        place = indptr[t]
+        if full[t]:
+            size = min(indptr[t + 1] - place, columns)
+            for j in range(size):
+                values[place + j] = row[j]
+            values[place + size : indptr[t + 1]] = 0.0
+            continue
+        for j in range(columns):
+            if row[j] != 0.0:
+                indices[place], values[place] = j, row[j]
+                place += 1
+    return indptr, indices, values, full
+
+
+@njit(nogil=True, cache=True)
+def of_sparse(indptr, indices, values):
+    """The cells of sparse rows; each row's positions ascend."""
+    rows = indptr.size - 1
+    starts = np.zeros(rows + 1, dtype=np.int64)
+    full = np.empty(rows, dtype=np.bool_)
+    for t in range(rows):
+        count, last = 0, 0
+        for k in range(indptr[t], indptr[t + 1]):
+            if values[k] != 0.0:
+                count += 1
+                last = indices[k]
+        full[t] = count > 0 and is_full(count, last)
+        starts[t + 1] = starts[t] + (padded(last + 1) if full[t] else count)
+    tidy_indices = np.empty(starts[-1], dtype=np.int64)
+    tidy_values = np.empty(starts[-1])
+    for t in range(rows):
+        given = slice(indptr[t], indptr[t + 1])
+        room = slice(starts[t], starts[t + 1])
+        tidy(indices[given], values[given], tidy_indices[room], tidy_values[room])
+    return starts, tidy_indices, tidy_values, full
