@@ -9,7 +9,7 @@ bit.
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -111,12 +111,12 @@ class Stream:
         ((bank, _),) = self.reduction.banks
         chunk = work.chunk
         ridge.step_subsequences(
+            work.queue,
             bank.state,
             bank.parameters,
             self.ledger.sums,
             self.ledger.hindsight,
             work.parts,
-            work.queue,
             chunk.weights,
             chunk.cells,
             chunk.labels,
@@ -148,6 +148,7 @@ class Stream:
             self.baseline,
             NOBODY,
             *work.outcome,
+            np.empty_like(work.outcome.advice),
         )
         self.number += chunk.labels.size
         done(work.outcome)

@@ -3,19 +3,19 @@
 ``advice`` has an action per awake group and learner; action a loses (⟨a, costs⟩ + offset) / unit.
 """
 
-from numba import njit
 
+from groupwise.kernels.compiled import lean
 from groupwise.kernels.rounds import absorb, draw, expectation, weigh
 
 
-@njit(nogil=True, cache=True)
+@lean
 def predict(settings, aggregator, groups, weights, number, probabilities):
     """The weights of the awake experts, and the flat place of the one to follow."""
     weigh(settings.aggregator, settings.eta, aggregator, groups, weights, probabilities)
     return draw(settings.seed, number, probabilities)
 
 
-@njit(nogil=True, cache=True)
+@lean
 def score(advice, costs, offset, unit, probabilities, losses):
     """The scaled losses of the advice; returns their expectation over the draw."""
     for a in range(advice.shape[0]):
@@ -27,7 +27,7 @@ def score(advice, costs, offset, unit, probabilities, losses):
     return expectation(probabilities, losses)
 
 
-@njit(nogil=True, cache=True)
+@lean
 def update(aggregator, groups, weights, losses, charged):
     """The aggregator's update."""
     absorb(aggregator, groups, weights, losses, charged)

@@ -6,10 +6,10 @@ The difference of exponentials overflows from R ≈ 2130 on. So it comes in two 
 
 import math
 
-from numba import njit
+from groupwise.kernels.compiled import inlined
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def exponent(regret, absolute):
     """(R+1)² / 3(C+1); minus infinity where w is 0."""
     if regret <= -1.0:
@@ -17,7 +17,7 @@ def exponent(regret, absolute):
     return (regret + 1.0) * (regret + 1.0) / (3.0 * (absolute + 1.0))
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def spread(regret, absolute):
     """1 − exp(([R−1]₊² − (R+1)²) / 3(C+1)), for R > −1."""
     if regret <= 1.0:
@@ -26,7 +26,7 @@ def spread(regret, absolute):
     return -math.expm1(-4.0 * regret / (3.0 * (absolute + 1.0)))
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def log_weight(regret, absolute):
     """ln w(R, C)."""
     if regret <= -1.0:

@@ -8,10 +8,10 @@ columns in use, rounded up to whole vectors; the columns between are 0 and stay 
 """
 
 from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
+from numba import types
 from numba.extending import intrinsic
 
+from groupwise.kernels.compiled import inlined, lean
 from groupwise.kernels.vectors import LANES, dense_dot
 
 
@@ -25,35 +25,19 @@ def fma(typing_context, a, b, c):
     return types.float64(types.float64, types.float64, types.float64), generate
 
 
-@intrinsic
-def bare(typing_context, array):
-    """The same array without its reference count; for arguments only, which the caller keeps.
-
-    Every view of a counted array costs two atomic updates of the count, and threads that share the
-    array contend for it.
-    """
-
-    def generate(context, builder, signature, arguments):
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        view.meminfo = cgutils.get_null_value(view.meminfo.type)
-        return view._getvalue()
-
-    return array(array), generate
-
-
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def padded(features):
     """The number of columns rounded up to whole vectors."""
     return (features + LANES - 1) // LANES * LANES
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def is_full(count, last):
     """Is a row with this many non-zeros, the last of them at this position, given in full?"""
     return 2 * count > last
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def tidy(xi, xv, indices, values):
     """``(xi, xv)`` in the form that the kernels take, in the buffers given."""
     count, last = 0, 0
@@ -76,7 +60,7 @@ def tidy(xi, xv, indices, values):
     return indices[:place], values[:place]
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def dot(vector, xi, xv):
     """⟨vector, x⟩ in four interleaved sums."""
     if xi.size == 0:
@@ -96,7 +80,7 @@ def dot(vector, xi, xv):
     return (sum_0 + sum_1) + (sum_2 + sum_3)
 
 
-@njit(nogil=True, cache=True)
+@lean
 def invert(matrix):
     """The inverse of a positive definite matrix, in place, by Gauss and Jordan.
 

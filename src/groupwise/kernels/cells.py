@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from groupwise.kernels.arithmetic import is_full, padded, tidy
+from groupwise.kernels.compiled import compiled
 from groupwise.states import Flags, Index, Vector
 
 
@@ -36,7 +36,7 @@ class Cells(NamedTuple):
         return positions, self.values[part][positions]
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def tidy_row(xi, xv):
     """One row; see ``tidy``."""
     room = 1
@@ -45,7 +45,7 @@ def tidy_row(xi, xv):
     return tidy(xi, xv, np.empty(room, dtype=np.int64), np.empty(room))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def of_matrix(matrix):
     """The cells of a dense matrix."""
     rows, columns = matrix.shape
@@ -79,7 +79,7 @@ def of_matrix(matrix):
     return indptr, indices, values, full
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def of_sparse(indptr, indices, values):
     """The cells of sparse rows; each row's positions ascend."""
     rows = indptr.size - 1

@@ -9,12 +9,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import carray, njit, types
+from numba import carray, types
 
 from groupwise.kernels import ledger as ledgers
 from groupwise.kernels import ridge, rounds
 from groupwise.kernels.addresses import floats, integers
-from groupwise.kernels.arithmetic import bare, padded, tidy
+from groupwise.kernels.arithmetic import padded, tidy
+from groupwise.kernels.compiled import entry, inlined
 from groupwise.kernels.renewal import upkeep
 from groupwise.states import (
     HELD,
@@ -52,12 +53,14 @@ def handle(
     sizes = (groups, count, features, sums.moment.shape[1])
     codes = (settings.aggregator, settings.play, settings.loss, settings.seed, int(always_on))
     numbers = np.array([settings.eta, settings.scale, settings.low, settings.high])
-    arrays = (numbers, parameters, *learners, *aggregator, *ledger, *sums)
+    row = np.empty(features, dtype=np.int64), np.empty(features)
+    room = *row, np.empty(features + HELD)  # for a row, and to work in
+    arrays = (numbers, parameters, *learners, *aggregator, *ledger, *sums, *room)
     addresses = [array.ctypes.data for array in arrays]
     return np.array([*sizes, *codes, *addresses], dtype=np.int64), arrays
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def _open(handle):
     g, k, d, s = handle[0], handle[1], handle[2], handle[3]
     numbers = carray(floats(handle[9]), (4,))
@@ -97,37 +100,33 @@ def _open(handle):
         carray(integers(handle[33]), (g,)),
         carray(integers(handle[34]), (g,)),
     )
-    return settings, parameters, learners, aggregator, ledger, sums
+    room = (
+        carray(integers(handle[35]), (d,)),
+        carray(floats(handle[36]), (d,)),
+        carray(floats(handle[37]), (d + HELD,)),
+    )
+    return settings, parameters, learners, aggregator, ledger, sums, room
 
 
-@njit(nogil=True, cache=True, forceinline=True)
-def _rooms(columns):
-    """Room for the positions and values of a row, and for the learners to work in."""
-    whole = np.empty(3 * columns + HELD)
-    return whole[:columns].view(np.int64), whole[columns : 2 * columns], whole[2 * columns :]
-
-
-@njit(nogil=True, cache=True)
+@entry
 def predict(handle, number, groups, weights, xi, xv, features, said):
     """Steps (a) and (b): fills said[0] with the advice and said[1] with the probabilities.
 
     Not a number where a value is beyond all bounds.
     """
-    settings, parameters, learners, aggregator, _, _ = _open(handle)
-    groups, weights = bare(groups), bare(weights)
-    xi, xv, said = bare(xi), bare(xv), bare(said)
+    settings, parameters, learners, aggregator, _, _, room = _open(handle)
     for k in range(xv.size):
         if not abs(xv[k]) <= LARGEST:
             return math.nan
-    indices, values, work = _rooms(learners.theta.shape[2])
-    xi, xv = tidy(xi, xv, bare(indices), bare(values))
+    indices, values, work = room
+    xi, xv = tidy(xi, xv, indices, values)
     advice, probabilities = said[0], said[1]
     width = padded(features)
-    ridge.advise(learners, parameters, groups, weights, xi, xv, width, advice, bare(work))
+    ridge.advise(learners, parameters, groups, weights, xi, xv, width, advice, work)
     return rounds.predict(settings, aggregator, groups, weights, number, advice, probabilities)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def settle(
     handle, number, groups, weights, xi, xv, features, y, scratch, played, realised, baseline
 ):
@@ -136,15 +135,13 @@ def settle(
     ``played``, ``realised`` and ``baseline`` are the losses of what was played; ``played`` is not a
     number where that is this very play.
     """
-    settings, parameters, learners, aggregator, ledger, sums = _open(handle)
-    groups, weights = bare(groups), bare(weights)
-    indices, values, work = _rooms(learners.theta.shape[2])
-    xi, xv = tidy(bare(xi), bare(xv), bare(indices), bare(values))
+    settings, parameters, learners, aggregator, ledger, sums, room = _open(handle)
+    indices, values, work = room
+    xi, xv = tidy(xi, xv, indices, values)
     count = groups.size
-    scratch = bare(scratch)
     advice, probabilities, losses = scratch[0, :count], scratch[1, :count], scratch[2, :count]
     width = padded(features)
-    ridge.step(learners, parameters, groups, weights, xi, xv, y, width, advice, bare(work))
+    ridge.step(learners, parameters, groups, weights, xi, xv, y, width, advice, work)
     _, charged, own = rounds.settle(
         settings, aggregator, groups, weights, number, advice, y, probabilities, losses
     )

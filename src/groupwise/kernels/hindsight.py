@@ -6,13 +6,13 @@ rows is the truth.
 """
 
 import numpy as np
-from numba import njit
 
 from groupwise.kernels.arithmetic import fma
+from groupwise.kernels.compiled import inlined, lean
 from groupwise.kernels.vectors import LANES, add_and_scale, add_outer
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def accumulate(sums, group, xi, xv, weight, y):
     """Add one row of a group."""
     if sums.rows[group] >= 0:
@@ -32,7 +32,7 @@ def accumulate(sums, group, xi, xv, weight, y):
         sums.waiting[group] = 0
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def add_sparse(matrix, moment, xi, xv, weight, y):
     """Add a row that is mostly zeros."""
     for k in range(xi.size):
@@ -43,7 +43,7 @@ def add_sparse(matrix, moment, xi, xv, weight, y):
             row[xi[j]] = fma(factor, xv[j], row[xi[j]])
 
 
-@njit(nogil=True, cache=True)
+@lean
 def fold(matrix, held):
     """Add the held rows to the lower triangle, and clear them."""
     width = held.shape[1]

@@ -1,11 +1,11 @@
 """The ledger's sums per group: losses played, experts' losses, and the hindsight matrices."""
 
-from numba import njit
 
+from groupwise.kernels.compiled import inlined, lean
 from groupwise.kernels.hindsight import accumulate
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def charge(ledger, group, weight, losses, charged, played, realised, baseline):
     """One round of one group; ``charged`` is ℓ̂ at settlement, ``played`` that of the real play."""
     for k in range(losses.size):
@@ -17,7 +17,7 @@ def charge(ledger, group, weight, losses, charged, played, realised, baseline):
     ledger.baseline_loss[group] += weight * baseline
 
 
-@njit(nogil=True, cache=True)
+@lean
 def record(
     ledger, sums, groups, weights, xi, xv, y, hindsight, losses, charged, played, realised, baseline
 ):

@@ -2,7 +2,7 @@
 
 import math
 
-from numba import njit
+from groupwise.kernels.compiled import inlined
 
 SQUARE = 0
 ABSOLUTE = 1
@@ -10,7 +10,7 @@ LOG = 2
 ZERO_ONE = 3
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def value(kind, scale, advice, y):
     """The loss of ``advice`` on label ``y``, divided by ``scale`` (1 but for the log loss)."""
     if kind == SQUARE:

@@ -5,7 +5,8 @@ named by (seed, ticket number, expert, coordinate), so it is the same whatever w
 """
 
 import numpy as np
-from numba import njit
+
+from groupwise.kernels.compiled import inlined
 
 _MULTIPLIER_0 = np.uint64(0xD2511F53)
 _MULTIPLIER_1 = np.uint64(0xCD9E8D57)
@@ -19,7 +20,7 @@ AGGREGATOR = -1
 """The stream of the aggregator's own draw; learners use their expert's number, from 0 on."""
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def philox(c0, c1, c2, c3, k0, k1):
     """Four 32-bit words from a counter of four and a key of two."""
     for _ in range(_ROUNDS):
@@ -36,7 +37,7 @@ def philox(c0, c1, c2, c3, k0, k1):
     return c0, c1, c2, c3
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def uniform(seed, number, stream, coordinate):
     """A number in [0, 1) with 53 random bits, named by its four arguments.
 

@@ -1,9 +1,9 @@
 """What ridge learners need besides the update: forgetting, and getting rid of rounding."""
 
 import numpy as np
-from numba import njit
 
 from groupwise.kernels.arithmetic import invert
+from groupwise.kernels.compiled import compiled, lean
 from groupwise.kernels.hindsight import fold
 from groupwise.kernels.vectors import add_outer, combine_first
 
@@ -17,7 +17,7 @@ FAINT = 1e-6
 """The strength at which a fading penalty is renewed."""
 
 
-@njit(nogil=True, cache=True)
+@lean
 def write_out(state, parameters, group):
     """Write I/λ into ``inverse``, where nothing stands in it yet."""
     if state.written[group]:
@@ -29,7 +29,7 @@ def write_out(state, parameters, group):
     state.written[group] = 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def forget(state, parameters, group, learner, weight):
     """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
 
@@ -65,7 +65,7 @@ def forget(state, parameters, group, learner, weight):
     state.strength[group, learner] = 1.0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def refresh(state, parameters, sums, group):
     """P and θ anew from the sums Σ w x xᵀ and Σ w y x, free of what rounding has done to them.
 
@@ -103,7 +103,7 @@ def refresh(state, parameters, sums, group):
         state.held[group, learner] = 0.0
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def upkeep(state, parameters, sums, groups):
     """``refresh`` the groups whose turn it is, after a round of theirs."""
     for group in groups:

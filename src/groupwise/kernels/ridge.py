@@ -8,10 +8,9 @@ factor.
 """
 
 import numpy as np
-from numba import njit
 
-from groupwise.kernels.arithmetic import bare, dot
-from groupwise.kernels.cells import Cells
+from groupwise.kernels.arithmetic import dot
+from groupwise.kernels.compiled import compiled, inlined, lean
 from groupwise.kernels.hindsight import accumulate
 from groupwise.kernels.renewal import (
     FORGETTING,
@@ -22,7 +21,7 @@ from groupwise.kernels.renewal import (
     refresh,
     write_out,
 )
-from groupwise.kernels.schedule import Parts, next_of
+from groupwise.kernels.schedule import next_of
 from groupwise.kernels.vectors import (
     add_and_scale,
     add_outer,
@@ -37,7 +36,7 @@ AHEAD = 4
 """Full rows whose products are formed together, where the matrix stays the same meanwhile."""
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def inverse_product(state, parameters, group, learner, xi, xv, width, out):
     """out = inverse · x."""
     inverse = state.inverse[group, learner]
@@ -56,7 +55,7 @@ def inverse_product(state, parameters, group, learner, xi, xv, width, out):
         combine_rows(out, inverse, xi, xv, width)
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def subtract_held(state, group, learner, xi, xv, width, out, factors):
     """out −= Σ_j ⟨held_j, x⟩ held_j, which makes P x of inverse · x."""
     held = state.held[group, learner]
@@ -71,7 +70,7 @@ def subtract_held(state, group, learner, xi, xv, width, out, factors):
     combine_first(out, True, held, factors, count, width)
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def advise_one(state, parameters, group, learner, xi, xv, weight, width, product, factors):
     """θ·x, or θ·x / (1 + w xᵀPx) in the forward form."""
     estimate = dot(state.theta[group, learner], xi, xv)
@@ -82,7 +81,7 @@ def advise_one(state, parameters, group, learner, xi, xv, weight, width, product
     return estimate
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def step_one(state, parameters, group, learner, xi, xv, weight, y, width, product, factors):
     """Advice on x, then the update with (x, y) at this weight, given inverse · x."""
     subtract_held(state, group, learner, xi, xv, width, product, factors)
@@ -105,13 +104,13 @@ def step_one(state, parameters, group, learner, xi, xv, weight, y, width, produc
     return estimate
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def hold(state, group):
     """Count one more held-back row of the group (all its learners hold the same rows)."""
     state.waiting[group] = (state.waiting[group] + 1) % HELD
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def advise(state, parameters, groups, weights, xi, xv, width, advice, room):
     """advice[a, k]: what learner k of the a-th awake group says about x.
 
@@ -125,7 +124,7 @@ def advise(state, parameters, groups, weights, xi, xv, width, advice, room):
             )
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def step(state, parameters, groups, weights, xi, xv, y, width, advice, room):
     """One round for all awake groups: their advice, then their updates."""
     product, factors = room[:width], room[width:]
@@ -139,7 +138,7 @@ def step(state, parameters, groups, weights, xi, xv, y, width, advice, room):
         hold(state, group)
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def products_ahead(mine, parameters, places, cells, width, starts, products):
     """``inverse`` · x of the next rows at once, where they are full and of one length.
 
@@ -161,10 +160,11 @@ def products_ahead(mine, parameters, places, cells, width, starts, products):
     return AHEAD
 
 
-@njit(nogil=True, cache=True)
-def group_rounds(mine, parameters, own, hindsight, entries, rows, weights, cells, labels, room):
+@inlined
+def group_rounds(mine, parameters, own, hindsight, rounds, weights, cells, labels, room):
     """Rounds of the only group in ``mine``, whose sums are in ``own``."""
-    width, products, factors, starts, advice = room
+    entries, rows = rounds
+    advice, width, products, factors, starts = room
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
     for i in range(rows.size):
         entry, row = entries[i], rows[i]
@@ -190,93 +190,61 @@ def group_rounds(mine, parameters, own, hindsight, entries, rows, weights, cells
                 ready = 0
 
 
-@njit(nogil=True, cache=True)
+@inlined
+def _copy(state, group, sums, from_state, from_group, from_sums):
+    """Copy a group's single numbers."""
+    state.waiting[group] = from_state.waiting[from_group]
+    state.written[group] = from_state.written[from_group]
+    for k in range(state.minimum.shape[1]):
+        state.minimum[group, k] = from_state.minimum[from_group, k]
+        state.log_determinant[group, k] = from_state.log_determinant[from_group, k]
+        state.strength[group, k] = from_state.strength[from_group, k]
+    sums.power[group] = from_sums.power[from_group]
+    sums.waiting[group] = from_sums.waiting[from_group]
+    sums.rows[group] = from_sums.rows[from_group]
+
+
+@lean
+def _take(queue, state, parameters, sums, hindsight, parts, weights, cells, labels, room, own_room):
+    """See ``step_subsequences``; ``room`` and ``own_room`` are to work in."""
+    counts, power, figures = own_room
+    turn = next_of(queue)
+    while turn < parts.groups.size:
+        group = parts.groups[turn]
+        only = slice(group, group + 1)
+        # Single numbers of neighbouring groups share cache lines, which threads would fight over.
+        mine = RidgeState(
+            state.theta[only],
+            state.inverse[only],
+            state.held[only],
+            counts[0],
+            counts[1],
+            figures[0],
+            figures[1],
+            figures[2],
+        )
+        own = HindsightSums(
+            sums.gram[only], sums.moment[only], power, sums.held[only], counts[2], counts[3]
+        )
+        _copy(mine, 0, own, state, group, sums)
+        part = slice(parts.starts[turn], parts.starts[turn + 1])
+        rounds = parts.entries[part], parts.rows[part]
+        group_rounds(mine, parameters, own, hindsight, rounds, weights, cells, labels, room)
+        _copy(state, group, sums, mine, 0, own)
+        turn = next_of(queue)
+
+
+@compiled
 def step_subsequences(
-    state, parameters, sums, hindsight, parts, queue, weights, cells, labels, width, advice
+    queue, state, parameters, sums, hindsight, parts, weights, cells, labels, width, advice
 ):
     """All rounds of groups from the queue, each in its order, until the queue is empty.
 
     ``parts`` says where each group's rounds are; see ``schedule.subsequences``. Fills
     ``advice[entry]`` and, with ``hindsight``, adds the rows to ``sums``.
     """
-    state = RidgeState(
-        bare(state.theta),
-        bare(state.inverse),
-        bare(state.held),
-        bare(state.waiting),
-        bare(state.written),
-        bare(state.minimum),
-        bare(state.log_determinant),
-        bare(state.strength),
-    )
-    sums = HindsightSums(
-        bare(sums.gram),
-        bare(sums.moment),
-        bare(sums.power),
-        bare(sums.held),
-        bare(sums.waiting),
-        bare(sums.rows),
-    )
-    cells = Cells(bare(cells.indptr), bare(cells.indices), bare(cells.values), bare(cells.full))
-    parts = Parts(bare(parts.groups), bare(parts.starts), bare(parts.entries), bare(parts.rows))
-    weights, labels, advice = bare(weights), bare(labels), bare(advice)
-    # Single numbers of neighbouring groups share cache lines, which threads would fight over.
     learners = len(parameters)
-    counts = np.empty((4, 1), dtype=np.int64)
-    figures = np.empty((3, 1, learners))
-    power = np.empty(1)
     products, factors = np.empty((learners, AHEAD, width)), np.empty(HELD)
-    starts = np.empty(AHEAD, dtype=np.int64)
-    room = width, bare(products), bare(factors), bare(starts), advice
-    turn = next_of(queue)
-    while turn < parts.groups.size:
-        group = parts.groups[turn]
-        only = slice(group, group + 1)
-        mine = RidgeState(
-            state.theta[only],
-            state.inverse[only],
-            state.held[only],
-            bare(counts)[0],
-            bare(counts)[1],
-            bare(figures)[0],
-            bare(figures)[1],
-            bare(figures)[2],
-        )
-        own = HindsightSums(
-            sums.gram[only],
-            sums.moment[only],
-            bare(power),
-            sums.held[only],
-            bare(counts)[2],
-            bare(counts)[3],
-        )
-        mine.waiting[0], mine.written[0] = state.waiting[group], state.written[group]
-        mine.minimum[0], mine.strength[0] = state.minimum[group], state.strength[group]
-        mine.log_determinant[0] = state.log_determinant[group]
-        power[0], own.waiting[0], own.rows[0] = (
-            sums.power[group],
-            sums.waiting[group],
-            sums.rows[group],
-        )
-        part = slice(parts.starts[turn], parts.starts[turn + 1])
-        group_rounds(
-            mine,
-            parameters,
-            own,
-            hindsight,
-            parts.entries[part],
-            parts.rows[part],
-            weights,
-            cells,
-            labels,
-            room,
-        )
-        sums.power[group], sums.waiting[group], sums.rows[group] = (
-            power[0],
-            own.waiting[0],
-            own.rows[0],
-        )
-        state.waiting[group], state.written[group] = mine.waiting[0], mine.written[0]
-        state.minimum[group], state.strength[group] = mine.minimum[0], mine.strength[0]
-        state.log_determinant[group] = mine.log_determinant[0]
-        turn = next_of(queue)
+    room = advice, width, products, factors, np.empty(AHEAD, dtype=np.int64)
+    own_room = np.empty((4, 1), dtype=np.int64), np.empty(1), np.empty((3, 1, learners))
+    _take(queue, state, parameters, sums, hindsight, parts, weights, cells, labels, room, own_room)

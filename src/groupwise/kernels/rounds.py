@@ -7,16 +7,12 @@ Everything is in scaled losses.
 
 import math
 
-import numpy as np
-from numba import njit
-
 from groupwise.kernels.adanormalhedge import exponent, spread
-from groupwise.kernels.arithmetic import bare
+from groupwise.kernels.compiled import inlined, lean
 from groupwise.kernels.ledger import charge
 from groupwise.kernels.losses import value
 from groupwise.kernels.philox import AGGREGATOR, uniform
 from groupwise.kernels.specialists import substitution
-from groupwise.states import AggregatorState, LedgerState
 
 GIVEN = -1
 ADA_NORMAL_HEDGE = 0
@@ -27,7 +23,7 @@ SAMPLE = 1
 SUBSTITUTION = 2
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def weigh(kind, eta, aggregator, groups, weights, probabilities):
     """p_i ∝ q_i I_i w(R_i, C_i) over the awake experts; p_i ∝ q_i I_i where all of these are 0.
 
@@ -59,7 +55,7 @@ def weigh(kind, eta, aggregator, groups, weights, probabilities):
             probabilities[a, k] /= total
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def clip(advice, low, high):
     """Advice brought into the range of the labels, in place."""
     for a in range(advice.shape[0]):
@@ -67,7 +63,7 @@ def clip(advice, low, high):
             advice[a, k] = min(high, max(low, advice[a, k]))
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def draw(seed, number, probabilities):
     """The flat place of the expert that this ticket's draw names."""
     level = uniform(seed, number, AGGREGATOR, 0)
@@ -83,7 +79,7 @@ def draw(seed, number, probabilities):
     return last
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def play(kind, eta, seed, number, probabilities, advice):
     """The prediction: the mean of the advice, the advice of one expert, or the substitution."""
     if kind == SUBSTITUTION:
@@ -97,7 +93,7 @@ def play(kind, eta, seed, number, probabilities, advice):
     return total
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def expectation(probabilities, losses):
     """Σ p_i ℓ_i."""
     total = 0.0
@@ -107,7 +103,7 @@ def expectation(probabilities, losses):
     return total
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def predict(settings, aggregator, groups, weights, number, advice, probabilities):
     """Clip the advice, weigh the experts, play. Changes no state."""
     clip(advice, settings.low, settings.high)
@@ -115,7 +111,7 @@ def predict(settings, aggregator, groups, weights, number, advice, probabilities
     return play(settings.play, settings.eta, settings.seed, number, probabilities, advice)
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def score(settings, prediction, y, advice, probabilities, losses):
     """losses of the advice on y, and ℓ̂, what the aggregator is charged: ``(charged, realised)``."""
     for a in range(advice.shape[0]):
@@ -127,7 +123,7 @@ def score(settings, prediction, y, advice, probabilities, losses):
     return realised, realised
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def absorb(aggregator, groups, weights, losses, charged):
     """r_i = I_i(ℓ̂ − ℓ_i); R_i += r_i; C_i += |r_i|."""
     for a in range(groups.size):
@@ -139,7 +135,7 @@ def absorb(aggregator, groups, weights, losses, charged):
             aggregator.largest[0] = max(aggregator.largest[0], abs(regret))
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def settle(
     settings, aggregator, groups, weights, number, advice, y, probabilities, losses
 ):
@@ -153,7 +149,7 @@ def settle(
     return prediction, charged, realised
 
 
-@njit(nogil=True, cache=True)
+@lean
 def settle_stream(
     settings,
     aggregator,
@@ -170,30 +166,14 @@ def settle_stream(
     realised,
     advice,
     probabilities,
+    losses,
 ):
     """``settle`` and the ledger's ``charge`` for every row of a stream whose labels come at once.
 
-    Row t has the awake groups ``groups[indptr[t]:indptr[t + 1]]``; advice and probabilities are
-    aligned with that list. The first learner of the group ``baseline`` is the baseline; ``nobody``
-    is played where no group is awake.
+    Row t has the awake groups ``groups[indptr[t]:indptr[t + 1]]``; advice, probabilities and losses
+    are aligned with that list. The first learner of the group ``baseline`` is the baseline;
+    ``nobody`` is played where no group is awake.
     """
-    aggregator = AggregatorState(
-        bare(aggregator.regret),
-        bare(aggregator.absolute),
-        bare(aggregator.mass),
-        bare(aggregator.largest),
-    )
-    ledger = LedgerState(
-        bare(ledger.rounds),
-        bare(ledger.loss),
-        bare(ledger.realised_loss),
-        bare(ledger.delay),
-        bare(ledger.baseline_loss),
-        bare(ledger.expert_loss),
-    )
-    groups, weights = bare(groups), bare(weights)
-    advice, probabilities = bare(advice), bare(probabilities)
-    room = np.empty((0, advice.shape[1]))
     for t in range(labels.size):
         first, last = indptr[t], indptr[t + 1]
         if first == last:
@@ -201,30 +181,27 @@ def settle_stream(
             expected[t] = value(settings.loss, settings.scale, nobody, labels[t])
             realised[t] = expected[t]
             continue
-        if len(room) < last - first:
-            room = np.empty((last - first, advice.shape[1]))
-        awake, weight, losses = groups[first:last], weights[first:last], bare(room)[: last - first]
         prediction[t], expected[t], realised[t] = settle(
             settings,
             aggregator,
-            awake,
-            weight,
+            groups[first:last],
+            weights[first:last],
             first_number + t,
             advice[first:last],
             labels[t],
             probabilities[first:last],
-            losses,
+            losses[first:last],
         )
         single = math.nan
-        for a in range(awake.size):
-            if awake[a] == baseline:
-                single = losses[a, 0]
-        for a in range(awake.size):
+        for entry in range(first, last):
+            if groups[entry] == baseline:
+                single = losses[entry, 0]
+        for entry in range(first, last):
             charge(
                 ledger,
-                awake[a],
-                weight[a],
-                losses[a],
+                groups[entry],
+                weights[entry],
+                losses[entry],
                 expected[t],
                 expected[t],
                 realised[t],

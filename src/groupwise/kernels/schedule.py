@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from groupwise.kernels.compiled import compiled
 from groupwise.states import Index
 
 
@@ -34,7 +35,7 @@ def next_of(typing_context, queue):
     return types.int64(queue), generate
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def subsequences(indptr, groups, slots):
     """The rounds of every group that is awake in some row: the fields of :class:`Parts`.
 
@@ -69,7 +70,7 @@ def subsequences(indptr, groups, slots):
     return present[order], starts, entries, rows
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _largest_first(sizes):
     """Positions by falling size, by counting."""
     largest = 0
@@ -88,7 +89,7 @@ def _largest_first(sizes):
     return order
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def compress(matrix):
     """A dense matrix as sparse rows ``(indptr, indices, values)``, zeros left out."""
     rows, columns = matrix.shape

@@ -2,10 +2,10 @@
 
 import math
 
-from numba import njit
+from groupwise.kernels.compiled import inlined
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def substitution(eta, probabilities, advice):
     """ŷ = ½ + ½(G(0) − G(1)), G(y) = −(1/η) ln Σ p_i exp(−η (a_i − y)²), clipped to [0, 1]."""
     at_low = 0.0
