@@ -43,11 +43,23 @@ def add_sparse(matrix, moment, xi, xv, weight, y):
             row[xi[j]] = fma(factor, xv[j], row[xi[j]])
 
 
+@inlined
+def _empty(held, first):
+    """Are four columns of the held rows all zeros?"""
+    for k in range(held.shape[0]):
+        for j in range(first, first + LANES):
+            if held[k, j] != 0.0:
+                return False
+    return True
+
+
 @lean
 def fold(matrix, held):
     """Add the held rows to the lower triangle, and clear them."""
     width = held.shape[1]
-    while width > 0 and not held[:, width - LANES : width].any():
+    while width > 0 and _empty(held, width - LANES):
         width -= LANES
     add_outer(matrix, 1.0, held, width, False)
-    held[:, :width] = 0.0
+    for k in range(held.shape[0]):
+        for j in range(width):
+            held[k, j] = 0.0

@@ -67,15 +67,15 @@ def clip(advice, low, high):
 def draw(seed, number, probabilities):
     """The flat place of the expert that this ticket's draw names."""
     level = uniform(seed, number, AGGREGATOR, 0)
-    flat = probabilities.reshape(-1)
     cumulative = 0.0
     last = 0
-    for i in range(flat.size):
-        if flat[i] > 0.0:
-            last = i
-            cumulative += flat[i]
-            if level < cumulative:
-                break
+    for a in range(probabilities.shape[0]):
+        for k in range(probabilities.shape[1]):
+            if probabilities[a, k] > 0.0:
+                last = a * probabilities.shape[1] + k
+                cumulative += probabilities[a, k]
+                if level < cumulative:
+                    return last
     return last
 
 
@@ -85,7 +85,8 @@ def play(kind, eta, seed, number, probabilities, advice):
     if kind == SUBSTITUTION:
         return substitution(eta, probabilities, advice)
     if kind == SAMPLE:
-        return advice.reshape(-1)[draw(seed, number, probabilities)]
+        place = draw(seed, number, probabilities)
+        return advice[place // advice.shape[1], place % advice.shape[1]]
     total = 0.0
     for a in range(advice.shape[0]):
         for k in range(advice.shape[1]):
