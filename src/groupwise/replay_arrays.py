@@ -20,7 +20,7 @@ from groupwise.protocols import Aggregator, Learner
 from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger, keeps_sums
 from groupwise.regret.table import ALWAYS_ON, RegretTable, regret_table
-from groupwise.states import Index, Vector
+from groupwise.states import LARGEST, Index, Vector
 from groupwise.stream import CHUNK, Chunk, Outcome, Stream
 
 KEEP = ("advice", "weights")
@@ -219,11 +219,13 @@ def _validate(
         )
     if labels.size == 0:
         raise FeatureError("The stream is empty: X, y and membership have no rows.")
-    for start in range(0, labels.size, CHUNK):
-        _check_cells(features, start, np.isfinite, "X", "is not finite", FeatureError)
-        _check_cells(members, start, _in_unit, "membership", "is not in [0, 1]", GroupError)
     scaled = np.ascontiguousarray(loss.encode_many(labels))
     indptr, groups, weights = _sparse(members)
+    bad = cells.first_outside(weights, 0.0, 1.0)
+    if bad >= 0:
+        row = int(np.searchsorted(indptr, bad, "right")) - 1
+        value = f"membership[{row}, {groups[bad]}] = {weights[bad]:g}"
+        raise GroupError(f"row {row}: {value} is not in [0, 1].")
     count = members.shape[1]
     names = tuple(str(i) for i in range(count)) if names is None else tuple(names)
     if len(names) != count or len(set(names)) != count:
@@ -258,31 +260,6 @@ def _matrix(values: ArrayLike, name: str, error: type[Exception]) -> Any:
     return array
 
 
-def _in_unit(block: Vector) -> "np.ndarray[Any, np.dtype[np.bool_]]":
-    return (block >= 0.0) & (block <= 1.0)
-
-
-def _check_cells(
-    matrix: Any,
-    start: int,
-    good: Callable[[Vector], Any],
-    name: str,
-    what: str,
-    error: type[Exception],
-) -> None:
-    block = matrix[start : start + CHUNK]
-    fine = good(block if isinstance(block, np.ndarray) else block.data)
-    if fine.all():
-        return
-    bad = int(np.flatnonzero(~fine.ravel())[0])
-    if isinstance(block, np.ndarray):
-        row, column = divmod(bad, block.shape[1])
-    else:
-        row, column = int(np.searchsorted(block.indptr, bad, "right")) - 1, block.indices[bad]
-    value = block[row, column]
-    raise error(f"row {start + row}: {name}[{start + row}, {column}] = {value:g} {what}.")
-
-
 def _sparse(matrix: Any) -> tuple[Index, Index, Vector]:
     if isinstance(matrix, np.ndarray):
         indptr, indices, values = compress(np.ascontiguousarray(matrix))
@@ -310,7 +287,7 @@ def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
         stop = min(start + CHUNK, last)
         entries = slice(inputs.member_indptr[start], inputs.member_indptr[stop])
         yield Chunk(
-            _cells(inputs.features[start:stop]),
+            _cells(inputs.features[start:stop], start),
             inputs.member_indptr[start : stop + 1] - inputs.member_indptr[start],
             inputs.groups[entries],
             inputs.weights[entries],
@@ -319,10 +296,19 @@ def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
         )
 
 
-def _cells(block: Any) -> Cells:
+def _cells(block: Any, start: int) -> Cells:
+    """The features of rows from ``start`` on, checked."""
     if isinstance(block, np.ndarray):
-        return Cells(*cells.of_matrix(np.ascontiguousarray(block, dtype=np.float64)))
-    return Cells(*cells.of_sparse(*_sparse(block)))
+        found = Cells(*cells.of_matrix(np.ascontiguousarray(block, dtype=np.float64)))
+    else:
+        found = Cells(*cells.of_sparse(*_sparse(block)))
+    bad = cells.first_outside(found.values, -LARGEST, LARGEST)
+    if bad >= 0:
+        row, column = found.cell(bad)
+        value = f"X[{start + row}, {column}] = {found.values[bad]:g}"
+        what = "is not finite" if not np.isfinite(found.values[bad]) else f"is beyond {LARGEST:g}"
+        raise FeatureError(f"row {start + row}: {value} {what}.")
+    return found
 
 
 def _table(reduction: Reduction, ledger: Ledger, result: Replay) -> RegretTable:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from groupwise.kernels.arithmetic import is_full, padded, tidy
-from groupwise.kernels.compiled import compiled
+from groupwise.kernels.compiled import compiled, inlined, lean
 from groupwise.states import Flags, Index, Vector
 
 
@@ -35,6 +35,11 @@ class Cells(NamedTuple):
         positions = np.flatnonzero(self.values[part])
         return positions, self.values[part][positions]
 
+    def cell(self, place: int) -> tuple[int, int]:
+        """The row and column of a value."""
+        row = int(np.searchsorted(self.indptr, place, "right")) - 1
+        return row, int(place - self.indptr[row] if self.full[row] else self.indices[place])
+
 
 @compiled
 def tidy_row(xi, xv):
@@ -51,32 +56,49 @@ def of_matrix(matrix):
     rows, columns = matrix.shape
     indptr = np.zeros(rows + 1, dtype=np.int64)
     full = np.empty(rows, dtype=np.bool_)
+    indices = np.empty(rows * padded(columns), dtype=np.int64)
+    values = np.empty(rows * padded(columns))
     for t in range(rows):
-        row = matrix[t]
-        count = 0
-        for j in range(columns):
-            count += row[j] != 0.0
-        last = columns - 1
-        while last >= 0 and row[last] == 0.0:
-            last -= 1
-        full[t] = is_full(count, last)
-        indptr[t + 1] = indptr[t] + (padded(last + 1) if full[t] else count)
-    indices = np.empty(indptr[-1], dtype=np.int64)
-    values = np.empty(indptr[-1])
-    for t in range(rows):
-        row = matrix[t]
-        place = indptr[t]
-        if full[t]:
-            size = min(indptr[t + 1] - place, columns)
-            for j in range(size):
-                values[place + j] = row[j]
-            values[place + size : indptr[t + 1]] = 0.0
-            continue
-        for j in range(columns):
-            if row[j] != 0.0:
-                indices[place], values[place] = j, row[j]
-                place += 1
-    return indptr, indices, values, full
+        _lay(matrix[t], indptr[t : t + 2], full[t : t + 1], indices, values)
+    return indptr, indices[: indptr[-1]], values[: indptr[-1]], full
+
+
+@inlined
+def _lay(row, span, full, indices, values):
+    """Write a dense row to its place in the cells."""
+    first = span[0]
+    count = 0
+    for j in range(row.size):
+        values[first + j] = row[j]
+        count += row[j] != 0.0
+    last = row.size - 1
+    while last >= 0 and row[last] == 0.0:
+        last -= 1
+    full[0] = is_full(count, last)
+    if full[0]:
+        span[1] = first + padded(last + 1)
+        for place in range(first + last + 1, span[1]):
+            values[place] = 0.0
+        return
+    place = first
+    for j in range(last + 1):
+        # Written always and kept by the step, so that no branch is to be guessed.
+        indices[place], values[place] = j, row[j]
+        place += row[j] != 0.0
+    span[1] = place
+
+
+@lean
+def first_outside(values, low, high):
+    """The position of the first value that is not in [low, high]; -1 if there is none."""
+    fine = 0
+    for k in range(values.size):
+        fine += (values[k] >= low) & (values[k] <= high)
+    if fine < values.size:
+        for k in range(values.size):
+            if not low <= values[k] <= high:
+                return k
+    return -1
 
 
 @compiled
