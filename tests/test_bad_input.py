@@ -226,7 +226,7 @@ def test_an_interrupted_replay_is_undone(tmp_path, monkeypatch):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stream.ledgers, "record_subsequences", interrupt)
+    monkeypatch.setattr(stream.rounds, "settle_stream", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.replay(pandas.DataFrame(frame()), "y")
     assert state(model, tmp_path) == before

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose
 
 import groupwise as gw
 import groupwise.replay_arrays
@@ -388,9 +389,12 @@ def test_the_slow_way_is_the_fast_way(learners, play):
     fast = gw.replay(x, y, membership, **parts)
     slow = gw.replay(x, y, membership, aggregator=Plain(), **parts)
     assert (fast.path, slow.path) == ("compiled", "python")
-    for part in ("prediction", "advice", "weights", "loss", "expected_loss"):
-        assert np.array_equal(getattr(fast, part), getattr(slow, part)), part
-    assert fast.regret().rows == slow.regret().rows
+    assert np.array_equal(fast.advice, slow.advice)
+    # Weights given as logarithms are rounded once more than those of the kernel.
+    for part in ("prediction", "weights", "loss", "expected_loss"):
+        assert_allclose(getattr(fast, part), getattr(slow, part), rtol=1e-12, atol=1e-14)
+    for mine, given in zip(fast.regret(), slow.regret(), strict=True):
+        assert mine["regret"] == pytest.approx(given["regret"], rel=1e-11, abs=1e-13)
 
 
 def test_river_in_a_replay():

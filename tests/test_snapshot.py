@@ -3,7 +3,9 @@
 import io
 import json
 import os
+import random
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,6 +49,8 @@ def test_a_loaded_model_goes_on_bit_for_bit(name, tmp_path):
     model.save(tmp_path / "a.gw")
     loaded = gw.load(tmp_path / "a.gw")
     for row, label in stream(60, seed=1):
+        if "late" in row:  # a field that came after the file was written
+            row["later"] = label / 2
         one, other = model.predict(row), loaded.predict(row)
         assert one.prediction == other.prediction
         assert (one.weights == other.weights).all()
@@ -155,6 +159,78 @@ def rewritten(path, change):
             buffer = io.BytesIO()
             np.save(buffer, array)
             file.writestr(f"{key}.npy", buffer.getvalue())
+
+
+def test_a_file_of_schema_1_is_read():
+    """Its figures were printed by the version that wrote it, after 21 labels and after 42."""
+    model = gw.load(Path(__file__).parent / "snapshots" / "schema_1.gw")
+    generator = random.Random(0)
+
+    def rows():
+        for _ in range(21):
+            yield {
+                "sex": generator.choice("fm"),
+                "age": generator.random(),
+                "bmi": generator.random(),
+            }, round(generator.random(), 3)
+
+    def figures():
+        return [
+            model.predict_one({"sex": "f", "age": 0.25, "bmi": 0.75}),
+            *(row[key] for row in model.regret() for key in ("regret", "certificate")),
+        ]
+
+    assert figures() == pytest.approx(
+        [
+            0.6058694920483229,
+            *(0.856844606575246, 1.9249116266616058),
+            *(0.733494867492219, 1.9610735316980121),
+            *(1.43243117228451, 3.1456919532857137),
+        ],
+        rel=1e-12,
+    )
+    for _ in rows():
+        pass
+    for row, label in rows():
+        model.learn_one(row, label)
+    assert figures() == pytest.approx(
+        [
+            0.6189293042068071,
+            *(0.9222542050973992, 2.160672141273421),
+            *(0.923316206015715, 2.4180838410139507),
+            *(1.8089969557237584, 3.7000727481716638),
+        ],
+        rel=1e-12,
+    )
+
+
+def test_a_file_of_schema_1_with_rows_held_back_is_read(tmp_path):
+    """Such a file had up to sixteen of them, and every matrix written."""
+    model = gw.Groupwise([gw.by("g")])
+    for row, label in stream(30):
+        model.learn_one(row, label)
+    path = tmp_path / "a.gw"
+    model.save(path)
+    wanted = model.predict_one({"g": "1", "u": 0.5}), model.regret()
+
+    def older(header, arrays):
+        header["schema"] = 1
+        header["arrays"].remove("ridge.written")
+        unwritten = arrays.pop("ridge.written") == 0
+        arrays["ridge.inverse"][unwritten] += np.eye(arrays["ridge.inverse"].shape[-1])
+        for key in ("ridge", "hindsight"):
+            held = arrays[f"{key}.held"]
+            arrays[f"{key}.held"] = np.concatenate([held, np.zeros_like(held)], axis=-2)
+
+    rewritten(path, older)
+    loaded = gw.load(path)
+    assert loaded.predict_one({"g": "1", "u": 0.5}) == pytest.approx(wanted[0], rel=1e-12)
+    for mine, other in zip(wanted[1], loaded.regret(), strict=True):
+        assert other["regret"] == pytest.approx(mine["regret"], rel=1e-10)
+    model.learn_one({"g": "1", "u": 0.25}, 0.75)
+    loaded.learn_one({"g": "1", "u": 0.25}, 0.75)
+    probe = {"g": "1", "u": 0.75}
+    assert loaded.predict_one(probe) == pytest.approx(model.predict_one(probe), rel=1e-12)
 
 
 def test_a_newer_file_asks_for_an_upgrade(tmp_path):

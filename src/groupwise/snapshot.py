@@ -8,6 +8,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from groupwise import archive
 from groupwise.actions import ActionReduction
 from groupwise.configuration import part_from_dict, part_to_dict
@@ -17,6 +19,7 @@ from groupwise.groups import from_dict
 from groupwise.learners.objects import name_of
 from groupwise.learners.ridge import RidgeBank
 from groupwise.losses import loss_from_dict
+from groupwise.states import HELD
 from groupwise.ticket import Settled
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ def load(path: str | os.PathLike[str], kind: "type[Groupwise]") -> Any:
     """Read a model of class ``kind``, and what is around it, from ``path``."""
     header, arrays = archive.read(path)
     try:
+        if header["schema"] == 1:
+            arrays = _from_schema_1(arrays)
         model = _restore(header, arrays, kind)
         return _wrapped(model, header.get("around"))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, GroupwiseError) as error:
@@ -130,6 +135,25 @@ def _action_arrays(model: "Groupwise") -> archive.Arrays:
     }
 
 
+def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
+    """The arrays of a file in which other numbers of rows were held back: none are, here."""
+    arrays = dict(arrays)
+    for key, matrix, sign in (("ridge", "inverse", -1.0), ("hindsight", "gram", 1.0)):
+        if f"{key}.held" not in arrays:
+            continue
+        held, waiting = arrays[f"{key}.held"], arrays[f"{key}.waiting"]
+        whole = arrays[f"{key}.{matrix}"].copy()
+        for group, count in enumerate(waiting.tolist()):
+            rows = held[group, ..., :count, :]
+            whole[group] += sign * (rows.swapaxes(-1, -2) @ rows)
+        arrays[f"{key}.{matrix}"] = whole
+        arrays[f"{key}.held"] = np.zeros((*held.shape[:-2], HELD, held.shape[-1]))
+        arrays[f"{key}.waiting"] = np.zeros_like(waiting)
+    if "ridge.held" in arrays:
+        arrays["ridge.written"] = np.ones_like(arrays["ridge.waiting"])
+    return arrays
+
+
 def _restore_actions(model: "Groupwise", arrays: archive.Arrays) -> None:
     if isinstance(model._reduction, ActionReduction):
         for k, bank in enumerate(model._reduction.action_banks):
@@ -164,6 +188,9 @@ def _restore(
             if saved.shape != target.shape or saved.dtype != target.dtype:
                 raise ValueError(f"{key}.{name} has shape {saved.shape}, not {target.shape}")
             target[...] = saved
+    for bank, _ in model._reduction.banks:
+        if isinstance(bank, RidgeBank):
+            bank.open_columns(features)
     _restore_actions(model, arrays)
     model._rounds.refresh()
     return model

@@ -39,7 +39,10 @@ def is_full(count, last):
 
 @inlined
 def tidy(xi, xv, indices, values):
-    """``(xi, xv)`` in the form that the kernels take, in the buffers given."""
+    """Write a row into the buffers given, in the form that the kernels take.
+
+    Returns how many positions and how many values it has then.
+    """
     count, last = 0, 0
     for k in range(xv.size):
         if xv[k] != 0.0:
@@ -51,13 +54,13 @@ def tidy(xi, xv, indices, values):
         for k in range(xv.size):
             if xv[k] != 0.0:
                 values[xi[k]] = xv[k]
-        return indices[:0], values[:size]
+        return 0, size
     place = 0
     for k in range(xv.size):
         if xv[k] != 0.0:
             indices[place], values[place] = xi[k], xv[k]
             place += 1
-    return indices[:place], values[:place]
+    return place, place
 
 
 @inlined

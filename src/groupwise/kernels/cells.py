@@ -47,7 +47,9 @@ def tidy_row(xi, xv):
     room = 1
     for k in range(xi.size):
         room = max(room, padded(xi[k] + 1))
-    return tidy(xi, xv, np.empty(room, dtype=np.int64), np.empty(room))
+    indices, values = np.empty(room, dtype=np.int64), np.empty(room)
+    positions, size = tidy(xi, xv, indices, values)
+    return indices[:positions], values[:size]
 
 
 @compiled

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import carray, njit, types
+from numba import njit, types
 
 from groupwise.kernels.addresses import floats
 from groupwise.kernels.erm_oracles import best_row, best_sums, stump_value
@@ -83,10 +83,10 @@ def advise_stumps(handle, groups, weights, x, number, attempt, out):
     """
     count, labels, features = handle[0], handle[2], handle[3]
     fakes, column, columns, seed = handle[4], handle[5], handle[6], handle[7]
-    contexts = carray(floats(handle[8]), (fakes, features))
-    rate = carray(floats(handle[9]), (2,))[0]
-    clock = carray(floats(handle[11]), (count,))
-    history = carray(floats(handle[13]), (count, labels, features + 1))
+    contexts = floats(handle[8], (fakes, features))
+    rate = floats(handle[9], (2,))[0]
+    clock = floats(handle[11], (count,))
+    history = floats(handle[13], (count, labels, features + 1))
     noise = np.empty(fakes * labels)
     sums = np.empty(features + 1)
     for a in range(groups.size):
@@ -121,12 +121,12 @@ def advise_stumps(handle, groups, weights, x, number, attempt, out):
 def update_stumps(handle, groups, weights, place, costs):
     """Add the costs at context ``place`` to every awake group, and to the sums, weighted."""
     count, room, labels, features = handle[0], handle[1], handle[2], handle[3]
-    context = carray(floats(handle[8]), (room, features))[place]
-    rate, kappa = carray(floats(handle[9]), (2,))
-    every = carray(floats(handle[10]), (count, room, labels))
-    clock = carray(floats(handle[11]), (count,))
-    stability = carray(floats(handle[12]), (count,))
-    sums = carray(floats(handle[13]), (count, labels, features + 1))
+    context = floats(handle[8], (room, features))[place]
+    rate, kappa = floats(handle[9], (2,))
+    every = floats(handle[10], (count, room, labels))
+    clock = floats(handle[11], (count,))
+    stability = floats(handle[12], (count,))
+    sums = floats(handle[13], (count, labels, features + 1))
     for a in range(groups.size):
         group, weight = groups[a], weights[a]
         for label in range(labels):

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import carray, types
+from numba import types
 
 from groupwise.kernels import ledger as ledgers
 from groupwise.kernels import ridge, rounds
@@ -63,47 +63,47 @@ def handle(
 @inlined
 def _open(handle):
     g, k, d, s = handle[0], handle[1], handle[2], handle[3]
-    numbers = carray(floats(handle[9]), (4,))
+    numbers = floats(handle[9], (4,))
     settings = Settings(
         handle[4], handle[5], handle[6], handle[7], numbers[0], numbers[1], numbers[2], numbers[3]
     )
-    parameters = carray(floats(handle[10]), (k, 3))
+    parameters = floats(handle[10], (k, 3))
     learners = RidgeState(
-        carray(floats(handle[11]), (g, k, d)),
-        carray(floats(handle[12]), (g, k, d, d)),
-        carray(floats(handle[13]), (g, k, HELD, d)),
-        carray(integers(handle[14]), (g,)),
-        carray(integers(handle[15]), (g,)),
-        carray(floats(handle[16]), (g, k)),
-        carray(floats(handle[17]), (g, k)),
-        carray(floats(handle[18]), (g, k)),
+        floats(handle[11], (g, k, d)),
+        floats(handle[12], (g, k, d, d)),
+        floats(handle[13], (g, k, HELD, d)),
+        integers(handle[14], (g,)),
+        integers(handle[15], (g,)),
+        floats(handle[16], (g, k)),
+        floats(handle[17], (g, k)),
+        floats(handle[18], (g, k)),
     )
     aggregator = AggregatorState(
-        carray(floats(handle[19]), (g, k)),
-        carray(floats(handle[20]), (g, k)),
-        carray(floats(handle[21]), (g, k)),
-        carray(floats(handle[22]), (1,)),
+        floats(handle[19], (g, k)),
+        floats(handle[20], (g, k)),
+        floats(handle[21], (g, k)),
+        floats(handle[22], (1,)),
     )
     ledger = LedgerState(
-        carray(floats(handle[23]), (g,)),
-        carray(floats(handle[24]), (g,)),
-        carray(floats(handle[25]), (g,)),
-        carray(floats(handle[26]), (g,)),
-        carray(floats(handle[27]), (g,)),
-        carray(floats(handle[28]), (g, k)),
+        floats(handle[23], (g,)),
+        floats(handle[24], (g,)),
+        floats(handle[25], (g,)),
+        floats(handle[26], (g,)),
+        floats(handle[27], (g,)),
+        floats(handle[28], (g, k)),
     )
     sums = HindsightSums(
-        carray(floats(handle[29]), (g, s, s)),
-        carray(floats(handle[30]), (g, s)),
-        carray(floats(handle[31]), (g,)),
-        carray(floats(handle[32]), (g, HELD, s)),
-        carray(integers(handle[33]), (g,)),
-        carray(integers(handle[34]), (g,)),
+        floats(handle[29], (g, s, s)),
+        floats(handle[30], (g, s)),
+        floats(handle[31], (g,)),
+        floats(handle[32], (g, HELD, s)),
+        integers(handle[33], (g,)),
+        integers(handle[34], (g,)),
     )
     room = (
-        carray(integers(handle[35]), (d,)),
-        carray(floats(handle[36]), (d,)),
-        carray(floats(handle[37]), (d + HELD,)),
+        integers(handle[35], (d,)),
+        floats(handle[36], (d,)),
+        floats(handle[37], (d + HELD,)),
     )
     return settings, parameters, learners, aggregator, ledger, sums, room
 
@@ -119,7 +119,8 @@ def predict(handle, number, groups, weights, xi, xv, features, said):
         if not abs(xv[k]) <= LARGEST:
             return math.nan
     indices, values, work = room
-    xi, xv = tidy(xi, xv, indices, values)
+    positions, size = tidy(xi, xv, indices, values)
+    xi, xv = indices[:positions], values[:size]
     advice, probabilities = said[0], said[1]
     width = padded(features)
     ridge.advise(learners, parameters, groups, weights, xi, xv, width, advice, work)
@@ -137,7 +138,8 @@ def settle(
     """
     settings, parameters, learners, aggregator, ledger, sums, room = _open(handle)
     indices, values, work = room
-    xi, xv = tidy(xi, xv, indices, values)
+    positions, size = tidy(xi, xv, indices, values)
+    xi, xv = indices[:positions], values[:size]
     count = groups.size
     advice, probabilities, losses = scratch[0, :count], scratch[1, :count], scratch[2, :count]
     width = padded(features)

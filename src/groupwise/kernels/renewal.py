@@ -34,21 +34,25 @@ def forget(state, parameters, group, learner, weight):
     """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
 
     Called between an update and ``hold``. Columns that no row has used yet fade too, so that a
-    feature that comes later starts where it would have been.
+    feature that comes later starts where it would have been: at 1 / (λ · strength), to the digit.
     """
     write_out(state, parameters, group)
     penalty = parameters[learner, PENALTY]
     factor = parameters[learner, FORGETTING] ** weight
     inverse = state.inverse[group, learner]
     held = state.held[group, learner]
+    unused = 1.0 / (penalty * state.strength[group, learner])
+    state.strength[group, learner] *= factor
+    strength = state.strength[group, learner]
     for i in range(inverse.shape[0]):
+        was_unused = inverse[i, i] == unused
         for j in range(inverse.shape[1]):
             inverse[i, j] /= factor
+        if was_unused:
+            inverse[i, i] = 1.0 / (penalty * strength)
     for k in range(held.shape[0]):
         for j in range(held.shape[1]):
             held[k, j] /= np.sqrt(factor)
-    state.strength[group, learner] *= factor
-    strength = state.strength[group, learner]
     if strength >= FAINT:
         return
     newest = (state.waiting[group] + 1) % held.shape[0]
@@ -56,11 +60,15 @@ def forget(state, parameters, group, learner, weight):
     held[:] = 0.0
     theta = state.theta[group, learner]
     moment = np.empty(theta.size)
+    untouched = np.diag(inverse) == 1.0 / (penalty * strength)
     invert(inverse)
     combine_first(moment, False, inverse, theta, theta.size, theta.size)
     for i in range(theta.size):
         inverse[i, i] += penalty * (1.0 - strength)
     invert(inverse)
+    for i in range(theta.size):
+        if untouched[i]:
+            inverse[i, i] = 1.0 / penalty
     combine_first(theta, False, inverse, moment, theta.size, theta.size)
     state.strength[group, learner] = 1.0
 

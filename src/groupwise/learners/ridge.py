@@ -102,11 +102,6 @@ class RidgeBank:
         d = wanted if have_features == 0 else capacity(wanted, have_features)
         inverse = zeros((g, count, d, d))
         inverse[:have_groups, :, :have_features, :have_features] = state.inverse
-        written = np.flatnonzero(state.written)
-        for k, learner in enumerate(self.learners):
-            penalties = learner.penalty * state.strength[written, k]
-            for i in range(have_features, d):
-                inverse[written, k, i, i] = 1.0 / penalties
         strength = np.ones((g, count))
         strength[:have_groups] = state.strength
         self.state = RidgeState(
@@ -119,6 +114,15 @@ class RidgeBank:
             log_determinant=enlarge(state.log_determinant, (g, count)),
             strength=strength,
         )
+        self.open_columns(have_features)
+
+    def open_columns(self, first: int) -> None:
+        """Make the columns from ``first`` on those of features that no row has had yet."""
+        inverse, strength = self.state.inverse, self.state.strength
+        written = np.flatnonzero(self.state.written)
+        for k, learner in enumerate(self.learners):
+            for i in range(first, inverse.shape[2]):
+                inverse[written, k, i, i] = 1.0 / (learner.penalty * strength[written, k])
 
     def width(self, features: int) -> int:
         """The columns that the kernels run over."""
