@@ -29,9 +29,12 @@ from groupwise.kernels.vectors import (
     combine_rows,
     dense_dots,
     dense_products,
+    prefetch,
 )
 from groupwise.states import HELD, HindsightSums, RidgeState
 
+MANY = 256
+"""Groups from which on they are taken several at a time, and fetched ahead."""
 AHEAD = 4
 """Full rows whose products are formed together, where the matrix stays the same meanwhile."""
 
@@ -204,34 +207,71 @@ def _copy(state, group, sums, from_state, from_group, from_sums):
     sums.rows[group] = from_sums.rows[from_group]
 
 
+@inlined
+def _fetch_numbers(state, sums, group):
+    """Ask for a group's single numbers."""
+    learners = state.minimum.shape[1]
+    prefetch(state.waiting, group, 1)
+    prefetch(state.written, group, 1)
+    for figures in (state.minimum, state.log_determinant, state.strength):
+        prefetch(figures, group * learners, learners)
+    prefetch(sums.power, group, 1)
+    prefetch(sums.waiting, group, 1)
+    prefetch(sums.rows, group, 1)
+
+
+@inlined
+def _fetch_rows(state, sums, group, width):
+    """Ask for a group's vectors; its single numbers are there."""
+    _, learners, columns = state.theta.shape
+    for k in range(learners):
+        expert = group * learners + k
+        prefetch(state.theta, expert * columns, width)
+        for j in range(state.waiting[group] + 1):
+            prefetch(state.held, (expert * HELD + j) * columns, width)
+    columns = sums.moment.shape[1]
+    if columns > 0:
+        prefetch(sums.moment, group * columns, width)
+        prefetch(sums.held, (group * HELD + sums.waiting[group]) * columns, width)
+
+
 @lean
 def _take(queue, state, parameters, sums, hindsight, parts, weights, cells, labels, room, own_room):
     """See ``step_subsequences``; ``room`` and ``own_room`` are to work in."""
     counts, power, figures = own_room
-    turn = next_of(queue)
-    while turn < parts.groups.size:
-        group = parts.groups[turn]
-        only = slice(group, group + 1)
-        # Single numbers of neighbouring groups share cache lines, which threads would fight over.
-        mine = RidgeState(
-            state.theta[only],
-            state.inverse[only],
-            state.held[only],
-            counts[0],
-            counts[1],
-            figures[0],
-            figures[1],
-            figures[2],
-        )
-        own = HindsightSums(
-            sums.gram[only], sums.moment[only], power, sums.held[only], counts[2], counts[3]
-        )
-        _copy(mine, 0, own, state, group, sums)
-        part = slice(parts.starts[turn], parts.starts[turn + 1])
-        rounds = parts.entries[part], parts.rows[part]
-        group_rounds(mine, parameters, own, hindsight, rounds, weights, cells, labels, room)
-        _copy(state, group, sums, mine, 0, own)
-        turn = next_of(queue)
+    width = room[1]
+    total = parts.groups.size
+    batch = 1 + total // MANY
+    turn = next_of(queue, batch)
+    while turn < total:
+        last = min(turn + batch, total)
+        for i in range(turn, last):
+            # Many groups are not in the cache; what is needed soon is on its way meanwhile.
+            if total > MANY and i + 4 < last:
+                _fetch_numbers(state, sums, parts.groups[i + 4])
+                _fetch_rows(state, sums, parts.groups[i + 2], width)
+            group = parts.groups[i]
+            only = slice(group, group + 1)
+            # Single numbers of neighbouring groups share cache lines, which threads fight over.
+            mine = RidgeState(
+                state.theta[only],
+                state.inverse[only],
+                state.held[only],
+                counts[0],
+                counts[1],
+                figures[0],
+                figures[1],
+                figures[2],
+            )
+            own = HindsightSums(
+                sums.gram[only], sums.moment[only], power, sums.held[only], counts[2], counts[3]
+            )
+            _copy(mine, 0, own, state, group, sums)
+            part = slice(parts.starts[i], parts.starts[i + 1])
+            rounds = parts.entries[part], parts.rows[part]
+            group_rounds(mine, parameters, own, hindsight, rounds, weights, cells, labels, room)
+            _copy(state, group, sums, mine, 0, own)
+        turn = next_of(queue, batch)
 
 
 @compiled

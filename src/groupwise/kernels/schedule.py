@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -25,14 +24,14 @@ class Parts(NamedTuple):
 
 
 @intrinsic
-def next_of(typing_context, queue):
-    """The next number from a queue, queue[0], which other threads take numbers from too."""
+def next_of(typing_context, queue, count):
+    """The first of the next ``count`` numbers from a queue that other threads take from too."""
 
     def generate(context, builder, signature, arguments):
         place = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        return builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "monotonic")
+        return builder.atomic_rmw("add", place, arguments[1], "monotonic")
 
-    return types.int64(queue), generate
+    return types.int64(queue, types.int64), generate
 
 
 @compiled

@@ -151,6 +151,28 @@ class _Emitter:
 
 
 @intrinsic
+def prefetch(typing_context, array, start, size):
+    """Ask for cells ``start`` to ``start + size`` of an array, counted in row-major order."""
+    line = 8
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        cells = emit.data(signature.args[0], arguments[0])
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        shape = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        fetch = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0i8")
+        lines = builder.sdiv(builder.add(arguments[2], emit.word(line - 1)), emit.word(line))
+        with emit.count_to(lines) as i:
+            place = builder.add(arguments[1], builder.mul(i, emit.word(line)))
+            address = builder.bitcast(builder.gep(cells, [place]), byte)
+            write, near, data = (ir.Constant(flag, value) for value in (0, 3, 1))
+            builder.call(fetch, [address, write, near, data])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), generate
+
+
+@intrinsic
 def combine_rows(typing_context, out, matrix, xi, xv, width):
     """out = Σ_k xv[k] · matrix[xi[k]], over the first ``width`` columns."""
 
