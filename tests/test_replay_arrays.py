@@ -57,7 +57,13 @@ def arrays_of(reduction, ledger, groups, features):
     found = {}
     states = [reduction.state, ledger.state, ledger.sums]
     for state in states + [bank.state for bank, _ in reduction.banks if hasattr(bank, "state")]:
-        for name, array in state._asdict().items():
+        arrays = state._asdict()
+        if "place" in arrays:  # which place a group's matrix has is of no account
+            place = arrays.pop("place")[:groups]
+            matrix = "gram" if "gram" in arrays else "inverse"
+            arrays["placed"] = place >= 0
+            arrays[matrix] = arrays[matrix][place[place >= 0]]
+        for name, array in arrays.items():
             axes = wide.get(name, 0)
             places = (slice(groups), *(slice(None),) * (array.ndim - 1 - axes))
             places += (slice(features),) * axes

@@ -215,12 +215,16 @@ def test_a_file_of_schema_1_with_rows_held_back_is_read(tmp_path):
 
     def older(header, arrays):
         header["schema"] = 1
-        header["arrays"].remove("ridge.written")
-        unwritten = arrays.pop("ridge.written") == 0
-        arrays["ridge.inverse"][unwritten] += np.eye(arrays["ridge.inverse"].shape[-1])
-        for key in ("ridge", "hindsight"):
+        identity = np.eye(arrays["ridge.inverse"].shape[-1])
+        for key, matrix, empty in (("ridge", "inverse", identity), ("hindsight", "gram", 0.0)):
+            matrices, place = arrays[f"{key}.{matrix}"], arrays.pop(f"{key}.place")
+            every = np.zeros((place.size, *matrices.shape[1:])) + empty
+            every[place >= 0] = matrices
+            arrays[f"{key}.{matrix}"] = every
             held = arrays[f"{key}.held"]
             arrays[f"{key}.held"] = np.concatenate([held, np.zeros_like(held)], axis=-2)
+            del arrays[f"{key}.placed"]
+            header["arrays"] = sorted(arrays)
 
     rewritten(path, older)
     loaded = gw.load(path)

@@ -35,10 +35,19 @@ def capacity(needed: int, have: int) -> int:
     return size if needed > have else have
 
 
-def enlarge(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """``array`` in the first corner of a larger array, zeros elsewhere."""
+def enlarge(array: NDArray[Any], shape: tuple[int, ...], fill: int = 0) -> NDArray[Any]:
+    """``array`` in the first corner of a larger array, ``fill`` elsewhere."""
     if array.shape == shape:
         return array
     larger = zeros(shape, array.dtype)
+    if fill:
+        larger[...] = fill
     larger[tuple(slice(0, size) for size in array.shape)] = array
     return larger
+
+
+def duplicate(array: NDArray[Any], used: int) -> NDArray[Any]:
+    """A copy of an array of which only the first ``used`` entries hold anything."""
+    copied = zeros(array.shape, array.dtype)
+    copied[:used] = array[:used]
+    return copied

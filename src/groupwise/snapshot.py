@@ -105,11 +105,22 @@ def _states(model: "Groupwise") -> dict[str, Any]:
 
 
 FEATURE_AXES = {"theta": 1, "inverse": 2, "held": 1, "gram": 2, "moment": 1}
+MATRICES = {"ridge": "inverse", "hindsight": "gram"}
+"""The states that keep matrices by place; in a file the places are in the order of the groups."""
+
+
+def _in_order(state: Any, matrix: str, groups: int) -> Any:
+    """A state whose matrices are in the order of their groups, none left over."""
+    place = state.place[:groups]
+    taken = place >= 0
+    order = np.where(taken, np.cumsum(taken) - 1, -1)
+    matrices = getattr(state, matrix)[place[taken]]
+    return state._replace(place=order, placed=np.array([taken.sum()]), **{matrix: matrices})
 
 
 def _used(name: str, array: Any, groups: int, features: int) -> Any:
     """The part of a state's array that belongs to known groups and features."""
-    if name == "largest":
+    if name in ("largest", "placed"):
         return array
     axes = FEATURE_AXES.get(name, 0)
     middle = (slice(None),) * (array.ndim - 1 - axes)
@@ -118,9 +129,12 @@ def _used(name: str, array: Any, groups: int, features: int) -> Any:
 
 def _arrays(model: "Groupwise") -> archive.Arrays:
     groups, features = len(model._names), len(model._encoder.names)
+    states = _states(model)
+    for key in MATRICES.keys() & states.keys():
+        states[key] = _in_order(states[key], MATRICES[key], groups)
     return {
         f"{key}.{name}": _used(name, array, groups, features)
-        for key, state in _states(model).items()
+        for key, state in states.items()
         for name, array in state._asdict().items()
     } | _action_arrays(model)
 
@@ -149,9 +163,20 @@ def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
         arrays[f"{key}.{matrix}"] = whole
         arrays[f"{key}.held"] = np.zeros((*held.shape[:-2], HELD, held.shape[-1]))
         arrays[f"{key}.waiting"] = np.zeros_like(waiting)
-    if "ridge.held" in arrays:
-        arrays["ridge.written"] = np.ones_like(arrays["ridge.waiting"])
+        arrays[f"{key}.place"] = np.arange(waiting.size)
+        arrays[f"{key}.placed"] = np.array([waiting.size])
     return arrays
+
+
+def _check_places(arrays: archive.Arrays, key: str) -> None:
+    """Numbers that the kernels take for positions must be ones."""
+    place, waiting = arrays[f"{key}.place"], arrays[f"{key}.waiting"]
+    count = len(arrays[f"{key}.{MATRICES[key]}"])
+    in_order = np.array_equal(place[place >= 0], np.arange(count)) and (place >= -1).all()
+    if not in_order or arrays[f"{key}.placed"].tolist() != [count]:
+        raise ValueError(f"{key}.place does not fit {key}.{MATRICES[key]}")
+    if ((waiting < 0) | (waiting >= HELD)).any():
+        raise ValueError(f"{key}.waiting is not below {HELD}")
 
 
 def _restore_actions(model: "Groupwise", arrays: archive.Arrays) -> None:
@@ -183,11 +208,14 @@ def _restore(
     model._rounds.reserve(groups, features)
     for key, state in _states(model).items():
         for name, array in state._asdict().items():
-            target = _used(name, array, groups, features)
             saved = arrays[f"{key}.{name}"]
+            by_place = name == MATRICES.get(key)
+            target = _used(name, array, len(saved) if by_place else groups, features)
             if saved.shape != target.shape or saved.dtype != target.dtype:
                 raise ValueError(f"{key}.{name} has shape {saved.shape}, not {target.shape}")
             target[...] = saved
+        if key in MATRICES:
+            _check_places(arrays, key)
     for bank, _ in model._reduction.banks:
         if isinstance(bank, RidgeBank):
             bank.open_columns(features)

@@ -24,11 +24,14 @@ class RidgeState(NamedTuple):
 
     theta: Vector
     inverse: Vector
+    """Not by group but by ``place``: groups with few rows have none, theirs is I/λ."""
+    place: Index
+    """Where a group's matrices are in ``inverse``; -1 until rows are folded into them."""
+    placed: Index
+    """How many places are taken."""
     held: Vector
     waiting: Index
     """How many rows are held back."""
-    written: Index
-    """1 where ``inverse`` is written; before a group's first rows are folded in it is I/λ."""
     minimum: Vector
     """M = Σ w e² / (1 + w xᵀPx) = min_θ λ‖θ‖² + Σ w (θ·x − y)²."""
     log_determinant: Vector
@@ -67,6 +70,9 @@ class HindsightSums(NamedTuple):
     """Per group: Σ w x xᵀ (lower triangle, plus rows held back), Σ w y x and Σ w y²."""
 
     gram: Vector
+    """By ``place``, like the matrices of the learners."""
+    place: Index
+    placed: Index
     moment: Vector
     power: Vector
     held: Vector

@@ -71,39 +71,42 @@ def _open(handle):
     learners = RidgeState(
         floats(handle[11], (g, k, d)),
         floats(handle[12], (g, k, d, d)),
-        floats(handle[13], (g, k, HELD, d)),
-        integers(handle[14], (g,)),
-        integers(handle[15], (g,)),
-        floats(handle[16], (g, k)),
+        integers(handle[13], (g,)),
+        integers(handle[14], (1,)),
+        floats(handle[15], (g, k, HELD, d)),
+        integers(handle[16], (g,)),
         floats(handle[17], (g, k)),
         floats(handle[18], (g, k)),
+        floats(handle[19], (g, k)),
     )
     aggregator = AggregatorState(
-        floats(handle[19], (g, k)),
         floats(handle[20], (g, k)),
         floats(handle[21], (g, k)),
-        floats(handle[22], (1,)),
+        floats(handle[22], (g, k)),
+        floats(handle[23], (1,)),
     )
     ledger = LedgerState(
-        floats(handle[23], (g,)),
         floats(handle[24], (g,)),
         floats(handle[25], (g,)),
         floats(handle[26], (g,)),
         floats(handle[27], (g,)),
-        floats(handle[28], (g, k)),
+        floats(handle[28], (g,)),
+        floats(handle[29], (g, k)),
     )
     sums = HindsightSums(
-        floats(handle[29], (g, s, s)),
-        floats(handle[30], (g, s)),
-        floats(handle[31], (g,)),
-        floats(handle[32], (g, HELD, s)),
-        integers(handle[33], (g,)),
-        integers(handle[34], (g,)),
+        floats(handle[30], (g, s, s)),
+        integers(handle[31], (g,)),
+        integers(handle[32], (1,)),
+        floats(handle[33], (g, s)),
+        floats(handle[34], (g,)),
+        floats(handle[35], (g, HELD, s)),
+        integers(handle[36], (g,)),
+        integers(handle[37], (g,)),
     )
     room = (
-        integers(handle[35], (d,)),
-        floats(handle[36], (d,)),
-        floats(handle[37], (d + HELD,)),
+        integers(handle[38], (d,)),
+        floats(handle[39], (d,)),
+        floats(handle[40], (d + HELD,)),
     )
     return settings, parameters, learners, aggregator, ledger, sums, room
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from groupwise.kernels.arithmetic import fma
 from groupwise.kernels.compiled import inlined, lean
+from groupwise.kernels.schedule import next_of
 from groupwise.kernels.vectors import LANES, add_and_scale, add_outer
+from groupwise.states import HELD
 
 
 @inlined
@@ -19,17 +21,17 @@ def accumulate(sums, group, xi, xv, weight, y):
         sums.rows[group] += 1
     sums.power[group] += weight * y * y
     if xi.size > 0:
-        add_sparse(sums.gram[group], sums.moment[group], xi, xv, weight, y)
+        if sums.place[group] < 0:
+            sums.place[group] = next_of(sums.placed, 1)
+        matrix = sums.gram[sums.place[group]]
+        add_sparse(matrix, sums.moment[group], xi, xv, weight, y)
         return
-    held = sums.held[group]
     count = sums.waiting[group]
-    add_and_scale(
-        sums.moment[group], weight * y, held[count], np.sqrt(weight), xv, xv.size
-    )
+    newest = sums.held[group, count]
+    add_and_scale(sums.moment[group], weight * y, newest, np.sqrt(weight), xv, xv.size)
     sums.waiting[group] = count + 1
-    if count + 1 == held.shape[0]:
-        fold(sums.gram[group], held)
-        sums.waiting[group] = 0
+    if count + 1 == HELD:
+        fold(sums, group)
 
 
 @inlined
@@ -43,23 +45,27 @@ def add_sparse(matrix, moment, xi, xv, weight, y):
             row[xi[j]] = fma(factor, xv[j], row[xi[j]])
 
 
+@lean
+def fold(sums, group):
+    """Add the held rows to the lower triangle, and clear them."""
+    if sums.place[group] < 0:
+        sums.place[group] = next_of(sums.placed, 1)
+    held = sums.held[group]
+    width = held.shape[1]
+    while width > 0 and _empty(held, width - LANES):
+        width -= LANES
+    add_outer(sums.gram[sums.place[group]], 1.0, held, width, False)
+    for k in range(HELD):
+        for j in range(width):
+            held[k, j] = 0.0
+    sums.waiting[group] = 0
+
+
 @inlined
 def _empty(held, first):
     """Are four columns of the held rows all zeros?"""
-    for k in range(held.shape[0]):
+    for k in range(HELD):
         for j in range(first, first + LANES):
             if held[k, j] != 0.0:
                 return False
     return True
-
-
-@lean
-def fold(matrix, held):
-    """Add the held rows to the lower triangle, and clear them."""
-    width = held.shape[1]
-    while width > 0 and _empty(held, width - LANES):
-        width -= LANES
-    add_outer(matrix, 1.0, held, width, False)
-    for k in range(held.shape[0]):
-        for j in range(width):
-            held[k, j] = 0.0

@@ -5,6 +5,7 @@ import numpy as np
 from groupwise.kernels.arithmetic import invert
 from groupwise.kernels.compiled import compiled, lean
 from groupwise.kernels.hindsight import fold
+from groupwise.kernels.schedule import next_of
 from groupwise.kernels.vectors import add_outer, combine_first
 
 PENALTY, FORWARD, FORGETTING = 0, 1, 2
@@ -18,15 +19,16 @@ FAINT = 1e-6
 
 
 @lean
-def write_out(state, parameters, group):
-    """Write I/λ into ``inverse``, where nothing stands in it yet."""
-    if state.written[group]:
+def give_place(state, parameters, group):
+    """Write I/λ into matrices for the group, unless it has them already."""
+    if state.place[group] >= 0:
         return
+    place = next_of(state.placed, 1)
     for learner in range(len(parameters)):
-        inverse = state.inverse[group, learner]
+        inverse = state.inverse[place, learner]
         for i in range(inverse.shape[0]):
             inverse[i, i] = 1.0 / parameters[learner, PENALTY]
-    state.written[group] = 1
+    state.place[group] = place
 
 
 @compiled
@@ -36,10 +38,10 @@ def forget(state, parameters, group, learner, weight):
     Called between an update and ``hold``. Columns that no row has used yet fade too, so that a
     feature that comes later starts where it would have been: at 1 / (λ · strength), to the digit.
     """
-    write_out(state, parameters, group)
+    give_place(state, parameters, group)
     penalty = parameters[learner, PENALTY]
     factor = parameters[learner, FORGETTING] ** weight
-    inverse = state.inverse[group, learner]
+    inverse = state.inverse[state.place[group], learner]
     held = state.held[group, learner]
     unused = 1.0 / (penalty * state.strength[group, learner])
     state.strength[group, learner] *= factor
@@ -82,10 +84,8 @@ def refresh(state, parameters, sums, group):
     keep the empty directions out of the others to the last digit, where an inverse would not.
     Learners whose penalty is not that small are left alone. ``sums`` must be of the same rows.
     """
-    if sums.waiting[group] > 0:
-        fold(sums.gram[group], sums.held[group])
-        sums.waiting[group] = 0
-    gram, moment = sums.gram[group], sums.moment[group]
+    fold(sums, group)
+    gram, moment = sums.gram[sums.place[group]], sums.moment[group]
     used = np.flatnonzero(np.diag(gram))
     stiff = np.diag(gram).max() / STIFF
     if used.size == 0 or parameters[:, PENALTY].min() > stiff:
@@ -100,7 +100,8 @@ def refresh(state, parameters, sums, group):
         penalty = parameters[learner, PENALTY]
         if parameters[learner, FORGETTING] < 1.0 or penalty > stiff:
             continue
-        inverse, theta = state.inverse[group, learner], state.theta[group, learner]
+        inverse = state.inverse[state.place[group], learner]
+        theta = state.theta[group, learner]
         roots = directions / np.sqrt(np.maximum(eigenvalues, 0.0) + penalty)
         renewed = roots @ roots.T
         weights = directions @ (projections / (np.maximum(eigenvalues, 0.0) + penalty))

@@ -18,8 +18,8 @@ from groupwise.kernels.renewal import (
     PENALTY,
     REFRESH,
     forget,
+    give_place,
     refresh,
-    write_out,
 )
 from groupwise.kernels.schedule import next_of
 from groupwise.kernels.vectors import (
@@ -42,8 +42,8 @@ AHEAD = 4
 @inlined
 def inverse_product(state, parameters, group, learner, xi, xv, width, out):
     """out = inverse · x."""
-    inverse = state.inverse[group, learner]
-    if not state.written[group]:
+    place = state.place[group]
+    if place < 0:
         factor = 1.0 / parameters[learner, PENALTY]
         out[:width] = 0.0
         if xi.size == 0:
@@ -53,9 +53,10 @@ def inverse_product(state, parameters, group, learner, xi, xv, width, out):
             for k in range(xi.size):
                 out[xi[k]] = factor * xv[k]
     elif xi.size == 0:
-        combine_first(out, False, inverse, xv, xv.size, width)  # inverse is symmetric
+        # The matrix is symmetric: its rows are its columns.
+        combine_first(out, False, state.inverse[place, learner], xv, xv.size, width)
     else:
-        combine_rows(out, inverse, xi, xv, width)
+        combine_rows(out, state.inverse[place, learner], xi, xv, width)
 
 
 @inlined
@@ -97,8 +98,8 @@ def step_one(state, parameters, group, learner, xi, xv, weight, y, width, produc
     add_and_scale(theta, share * error, held[waiting], np.sqrt(share), product, width)
     state.minimum[group, learner] += share * error * error
     if waiting + 1 == HELD:
-        write_out(state, parameters, group)
-        add_outer(state.inverse[group, learner], -1.0, held, width, True)
+        give_place(state, parameters, group)
+        add_outer(state.inverse[state.place[group], learner], -1.0, held, width, True)
     if parameters[learner, FORGETTING] < 1.0:
         forget(state, parameters, group, learner, weight)
     if parameters[learner, FORWARD]:
@@ -147,7 +148,7 @@ def products_ahead(mine, parameters, places, cells, width, starts, products):
 
     Returns how many rows it did: ``AHEAD``, or 0 where ``inverse`` changes before they are through.
     """
-    if not mine.written[0] or HELD - mine.waiting[0] < AHEAD or places.size < AHEAD:
+    if mine.place[0] < 0 or HELD - mine.waiting[0] < AHEAD or places.size < AHEAD:
         return 0
     size = cells.indptr[places[0] + 1] - cells.indptr[places[0]]
     for r in range(AHEAD):
@@ -159,7 +160,8 @@ def products_ahead(mine, parameters, places, cells, width, starts, products):
         if parameters[k, FORGETTING] < 1.0:
             return 0
     for k in range(len(parameters)):
-        dense_products(products[k], mine.inverse[0, k], cells.values, starts, size, width)
+        inverse = mine.inverse[mine.place[0], k]
+        dense_products(products[k], inverse, cells.values, starts, size, width)
     return AHEAD
 
 
@@ -196,12 +198,13 @@ def group_rounds(mine, parameters, own, hindsight, rounds, weights, cells, label
 @inlined
 def _copy(state, group, sums, from_state, from_group, from_sums):
     """Copy a group's single numbers."""
+    state.place[group] = from_state.place[from_group]
     state.waiting[group] = from_state.waiting[from_group]
-    state.written[group] = from_state.written[from_group]
     for k in range(state.minimum.shape[1]):
         state.minimum[group, k] = from_state.minimum[from_group, k]
         state.log_determinant[group, k] = from_state.log_determinant[from_group, k]
         state.strength[group, k] = from_state.strength[from_group, k]
+    sums.place[group] = from_sums.place[from_group]
     sums.power[group] = from_sums.power[from_group]
     sums.waiting[group] = from_sums.waiting[from_group]
     sums.rows[group] = from_sums.rows[from_group]
@@ -211,10 +214,11 @@ def _copy(state, group, sums, from_state, from_group, from_sums):
 def _fetch_numbers(state, sums, group):
     """Ask for a group's single numbers."""
     learners = state.minimum.shape[1]
+    prefetch(state.place, group, 1)
     prefetch(state.waiting, group, 1)
-    prefetch(state.written, group, 1)
     for figures in (state.minimum, state.log_determinant, state.strength):
         prefetch(figures, group * learners, learners)
+    prefetch(sums.place, group, 1)
     prefetch(sums.power, group, 1)
     prefetch(sums.waiting, group, 1)
     prefetch(sums.rows, group, 1)
@@ -255,16 +259,24 @@ def _take(queue, state, parameters, sums, hindsight, parts, weights, cells, labe
             # Single numbers of neighbouring groups share cache lines, which threads fight over.
             mine = RidgeState(
                 state.theta[only],
-                state.inverse[only],
-                state.held[only],
+                state.inverse,
                 counts[0],
+                state.placed,
+                state.held[only],
                 counts[1],
                 figures[0],
                 figures[1],
                 figures[2],
             )
             own = HindsightSums(
-                sums.gram[only], sums.moment[only], power, sums.held[only], counts[2], counts[3]
+                sums.gram,
+                counts[2],
+                sums.placed,
+                sums.moment[only],
+                power,
+                sums.held[only],
+                counts[3],
+                counts[4],
             )
             _copy(mine, 0, own, state, group, sums)
             part = slice(parts.starts[i], parts.starts[i + 1])
@@ -286,5 +298,5 @@ def step_subsequences(
     learners = len(parameters)
     products, factors = np.empty((learners, AHEAD, width)), np.empty(HELD)
     room = advice, width, products, factors, np.empty(AHEAD, dtype=np.int64)
-    own_room = np.empty((4, 1), dtype=np.int64), np.empty(1), np.empty((3, 1, learners))
+    own_room = np.empty((5, 1), dtype=np.int64), np.empty(1), np.empty((3, 1, learners))
     _take(queue, state, parameters, sums, hindsight, parts, weights, cells, labels, room, own_room)

@@ -1,12 +1,14 @@
 """Online ridge regression and its forward form."""
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from groupwise.arrays import capacity, enlarge, room, zeros
+from groupwise.arrays import capacity, duplicate, enlarge, room
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import ridge
 from groupwise.kernels.cells import tidy_row
@@ -83,9 +85,10 @@ class RidgeBank:
         self.state = RidgeState(
             theta=np.zeros((0, count, 0)),
             inverse=np.zeros((0, count, 0, 0)),
+            place=np.zeros(0, dtype=np.int64),
+            placed=np.zeros(1, dtype=np.int64),
             held=np.zeros((0, count, HELD, 0)),
             waiting=np.zeros(0, dtype=np.int64),
-            written=np.zeros(0, dtype=np.int64),
             minimum=np.zeros((0, count)),
             log_determinant=np.zeros((0, count)),
             strength=np.zeros((0, count)),
@@ -100,29 +103,35 @@ class RidgeBank:
             return
         g = capacity(groups, have_groups)
         d = wanted if have_features == 0 else capacity(wanted, have_features)
-        inverse = zeros((g, count, d, d))
-        inverse[:have_groups, :, :have_features, :have_features] = state.inverse
-        strength = np.ones((g, count))
-        strength[:have_groups] = state.strength
         self.state = RidgeState(
             theta=enlarge(state.theta, (g, count, d)),
-            inverse=inverse,
+            inverse=enlarge(state.inverse[: state.placed[0]], (g, count, d, d)),
+            place=enlarge(state.place, (g,), -1),
+            placed=state.placed,
             held=enlarge(state.held, (g, count, HELD, d)),
             waiting=enlarge(state.waiting, (g,)),
-            written=enlarge(state.written, (g,)),
             minimum=enlarge(state.minimum, (g, count)),
             log_determinant=enlarge(state.log_determinant, (g, count)),
-            strength=strength,
+            strength=enlarge(state.strength, (g, count), 1),
         )
         self.open_columns(have_features)
 
     def open_columns(self, first: int) -> None:
         """Make the columns from ``first`` on those of features that no row has had yet."""
-        inverse, strength = self.state.inverse, self.state.strength
-        written = np.flatnonzero(self.state.written)
+        inverse, place = self.state.inverse, self.state.place
+        groups = np.flatnonzero(place >= 0)
         for k, learner in enumerate(self.learners):
+            unused = 1.0 / (learner.penalty * self.state.strength[groups, k])
             for i in range(first, inverse.shape[2]):
-                inverse[written, k, i, i] = 1.0 / (learner.penalty * strength[written, k])
+                inverse[place[groups], k, i, i] = unused
+
+    def __deepcopy__(self, memo: Any) -> "RidgeBank":
+        """Of the matrices only those in use are copied."""
+        copied = copy.copy(self)
+        inverse = duplicate(self.state.inverse, self.state.placed[0])
+        rest = {k: array.copy() for k, array in self.state._asdict().items() if k != "inverse"}
+        copied.state = RidgeState(inverse=inverse, **rest)
+        return copied
 
     def width(self, features: int) -> int:
         """The columns that the kernels run over."""

@@ -7,7 +7,10 @@ from groupwise.states import HindsightSums, Vector
 
 def gram_matrix(sums: HindsightSums, group: int, features: int) -> Vector:
     """Σ w x xᵀ of one group, the rows still held back included."""
-    lower = np.tril(sums.gram[group, :features, :features])
+    place = sums.place[group]
+    lower = np.zeros((features, features))
+    if place >= 0:
+        lower = np.tril(sums.gram[place, :features, :features])
     rows = sums.held[group, : sums.waiting[group], :features]
     return lower + np.tril(lower, -1).T + rows.T @ rows
 

@@ -1,11 +1,13 @@
 """The ledger: what was lost on every group, and what regret needs to be known about it."""
 
+import copy
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from groupwise.arrays import capacity, enlarge, room
+from groupwise.arrays import capacity, duplicate, enlarge, room
 from groupwise.kernels.cells import tidy_row
 from groupwise.kernels.ledger import record
 from groupwise.learners.ridge import Ridge
@@ -24,12 +26,14 @@ class Ledger:
         none = np.zeros(0)
         self.state = LedgerState(none, none, none, none, none, np.zeros((0, learners)))
         self.sums = HindsightSums(
-            np.zeros((0, 0, 0)),
-            np.zeros((0, 0)),
-            np.zeros(0),
-            np.zeros((0, HELD, 0)),
-            np.zeros(0, dtype=np.int64),
-            np.zeros(0, dtype=np.int64),
+            gram=np.zeros((0, 0, 0)),
+            place=np.zeros(0, dtype=np.int64),
+            placed=np.zeros(1, dtype=np.int64),
+            moment=np.zeros((0, 0)),
+            power=np.zeros(0),
+            held=np.zeros((0, HELD, 0)),
+            waiting=np.zeros(0, dtype=np.int64),
+            rows=np.zeros(0, dtype=np.int64),
         )
 
     def reserve(self, groups: int, features: int) -> None:
@@ -41,14 +45,26 @@ class Ledger:
         g = capacity(groups, have_groups)
         d = wanted if have_features == 0 else capacity(wanted, have_features)
         self.state = LedgerState(*(enlarge(a, (g, *a.shape[1:])) for a in self.state))
+        sums = self.sums
         self.sums = HindsightSums(
-            enlarge(self.sums.gram, (g, d, d)),
-            enlarge(self.sums.moment, (g, d)),
-            enlarge(self.sums.power, (g,)),
-            enlarge(self.sums.held, (g, HELD, d)),
-            enlarge(self.sums.waiting, (g,)),
-            enlarge(self.sums.rows, (g,)),
+            gram=enlarge(sums.gram[: sums.placed[0]], (g, d, d)),
+            place=enlarge(sums.place, (g,), -1),
+            placed=sums.placed,
+            moment=enlarge(sums.moment, (g, d)),
+            power=enlarge(sums.power, (g,)),
+            held=enlarge(sums.held, (g, HELD, d)),
+            waiting=enlarge(sums.waiting, (g,)),
+            rows=enlarge(sums.rows, (g,)),
         )
+
+    def __deepcopy__(self, memo: Any) -> "Ledger":
+        """Of the matrices only those in use are copied."""
+        copied = copy.copy(self)
+        copied.state = LedgerState(*(array.copy() for array in self.state))
+        gram = duplicate(self.sums.gram, self.sums.placed[0])
+        rest = {k: array.copy() for k, array in self.sums._asdict().items() if k != "gram"}
+        copied.sums = HindsightSums(gram=gram, **rest)
+        return copied
 
     def record(
         self,
