@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 LINE_BYTES = 64
-LINE_NUMBERS = LINE_BYTES // 8
+LANES = 4
 
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]:
@@ -23,8 +23,8 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]
 
 
 def room(features: int) -> int:
-    """Columns for this many features, in whole cache lines."""
-    return -(-max(features, 1) // LINE_NUMBERS) * LINE_NUMBERS
+    """Columns for this many features, in whole vectors."""
+    return -(-max(features, 1) // LANES) * LANES
 
 
 def capacity(needed: int, have: int) -> int:

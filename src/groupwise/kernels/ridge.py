@@ -254,6 +254,8 @@ def _take(queue, state, parameters, sums, hindsight, parts, weights, cells, labe
             if total > MANY and i + 4 < last:
                 _fetch_numbers(state, sums, parts.groups[i + 4])
                 _fetch_rows(state, sums, parts.groups[i + 2], width)
+                row = parts.rows[parts.starts[i + 2]]
+                prefetch(cells.values, cells.indptr[row], cells.indptr[row + 1] - cells.indptr[row])
             group = parts.groups[i]
             only = slice(group, group + 1)
             # Single numbers of neighbouring groups share cache lines, which threads fight over.

@@ -13,6 +13,7 @@ from groupwise.kernels.ledger import charge
 from groupwise.kernels.losses import value
 from groupwise.kernels.philox import AGGREGATOR, uniform
 from groupwise.kernels.specialists import substitution
+from groupwise.kernels.vectors import prefetch
 
 GIVEN = -1
 ADA_NORMAL_HEDGE = 0
@@ -21,6 +22,9 @@ SPECIALISTS = 1
 MEAN = 0
 SAMPLE = 1
 SUBSTITUTION = 2
+
+MANY = 2_048
+"""Groups from which on their figures are fetched ahead."""
 
 
 @inlined
@@ -150,6 +154,17 @@ def settle(
     return prediction, charged, realised
 
 
+@inlined
+def _fetch(aggregator, ledger, group):
+    """Ask for a group's figures."""
+    learners = aggregator.mass.shape[1]
+    for figures in (aggregator.regret, aggregator.absolute, aggregator.mass, ledger.expert_loss):
+        prefetch(figures, group * learners, learners)
+    for sums in (ledger.rounds, ledger.loss, ledger.realised_loss, ledger.delay):
+        prefetch(sums, group, 1)
+    prefetch(ledger.baseline_loss, group, 1)
+
+
 @lean
 def settle_stream(
     settings,
@@ -175,7 +190,11 @@ def settle_stream(
     are aligned with that list. The first learner of the group ``baseline`` is the baseline;
     ``nobody`` is played where no group is awake.
     """
+    many = len(aggregator.mass) > MANY
     for t in range(labels.size):
+        if many and t + 2 < labels.size:  # what is needed soon is on its way meanwhile
+            for entry in range(indptr[t + 2], indptr[t + 3]):
+                _fetch(aggregator, ledger, groups[entry])
         first, last = indptr[t], indptr[t + 1]
         if first == last:
             prediction[t] = nobody
