@@ -1,11 +1,12 @@
 """How kernels are compiled: cached on disk, and without the interpreter's lock."""
 
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
-compiled = njit(nogil=True, cache=True, error_model="numpy", _nrt=True)
+compiled = njit(nogil=True, cache=True, error_model="numpy", _nrt=True, forceinline=False)
 """For functions that make arrays."""
 
-lean = njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+lean = njit(nogil=True, cache=True, error_model="numpy", _nrt=False, forceinline=False)
 """For functions that make none: they do not count references to those they are given.
 
 Every view of a counted array costs two calls, and threads that share the array contend for it. For
@@ -17,3 +18,17 @@ inlined = njit(nogil=True, cache=True, error_model="numpy", _nrt=False, forceinl
 
 entry = njit(cache=True, error_model="numpy", _nrt=False)
 """The same, for calls too short to give up the lock: they are alone while they run."""
+
+
+@intrinsic
+def stay_apart(typing_context):
+    """Keep the function that calls this out of those that call it.
+
+    What is rarely needed would take registers from what is needed every round.
+    """
+
+    def generate(context, builder, signature, arguments):
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate

@@ -8,7 +8,7 @@ rows is the truth.
 import numpy as np
 
 from groupwise.kernels.arithmetic import fma
-from groupwise.kernels.compiled import inlined, lean
+from groupwise.kernels.compiled import inlined, lean, stay_apart
 from groupwise.kernels.schedule import next_of
 from groupwise.kernels.vectors import LANES, add_and_scale, add_outer
 from groupwise.states import HELD
@@ -48,6 +48,7 @@ def add_sparse(matrix, moment, xi, xv, weight, y):
 @lean
 def fold(sums, group):
     """Add the held rows to the lower triangle, and clear them."""
+    stay_apart()
     if sums.place[group] < 0:
         sums.place[group] = next_of(sums.placed, 1)
     held = sums.held[group]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from groupwise.kernels.arithmetic import invert
-from groupwise.kernels.compiled import compiled, lean
+from groupwise.kernels.compiled import compiled, lean, stay_apart
 from groupwise.kernels.hindsight import fold
 from groupwise.kernels.schedule import next_of
 from groupwise.kernels.vectors import add_outer, combine_first
@@ -21,6 +21,7 @@ FAINT = 1e-6
 @lean
 def give_place(state, parameters, group):
     """Write I/λ into matrices for the group, unless it has them already."""
+    stay_apart()
     if state.place[group] >= 0:
         return
     place = next_of(state.placed, 1)
@@ -38,6 +39,7 @@ def forget(state, parameters, group, learner, weight):
     Called between an update and ``hold``. Columns that no row has used yet fade too, so that a
     feature that comes later starts where it would have been: at 1 / (λ · strength), to the digit.
     """
+    stay_apart()
     give_place(state, parameters, group)
     penalty = parameters[learner, PENALTY]
     factor = parameters[learner, FORGETTING] ** weight
@@ -84,6 +86,7 @@ def refresh(state, parameters, sums, group):
     keep the empty directions out of the others to the last digit, where an inverse would not.
     Learners whose penalty is not that small are left alone. ``sums`` must be of the same rows.
     """
+    stay_apart()
     fold(sums, group)
     gram, moment = sums.gram[sums.place[group]], sums.moment[group]
     used = np.flatnonzero(np.diag(gram))
