@@ -10,7 +10,7 @@ factor.
 import numpy as np
 
 from groupwise.kernels.arithmetic import dot
-from groupwise.kernels.compiled import compiled, inlined, lean
+from groupwise.kernels.compiled import compiled, inlined, lean, stay_apart
 from groupwise.kernels.hindsight import accumulate
 from groupwise.kernels.renewal import (
     FORGETTING,
@@ -98,14 +98,22 @@ def step_one(state, parameters, group, learner, xi, xv, weight, y, width, produc
     add_and_scale(theta, share * error, held[waiting], np.sqrt(share), product, width)
     state.minimum[group, learner] += share * error * error
     if waiting + 1 == HELD:
-        give_place(state, parameters, group)
-        add_outer(state.inverse[state.place[group], learner], -1.0, held, width, True)
+        fold_back(state, parameters, group, learner, width)
     if parameters[learner, FORGETTING] < 1.0:
         forget(state, parameters, group, learner, weight)
     if parameters[learner, FORWARD]:
         state.log_determinant[group, learner] += np.log1p(spread)
         return estimate / (1.0 + spread)
     return estimate
+
+
+@lean
+def fold_back(state, parameters, group, learner, width):
+    """inverse −= Σ_j held_j held_jᵀ."""
+    stay_apart()
+    give_place(state, parameters, group)
+    inverse = state.inverse[state.place[group], learner]
+    add_outer(inverse, -1.0, state.held[group, learner], width, True)
 
 
 @inlined
