@@ -67,8 +67,8 @@ def replay(stream: streams.Stream, **options: Any) -> Any:
 
 def against_naive(work: str, stream: streams.Stream, rows: int, target: float) -> Measured:
     """Replay of the whole stream against the plain loop on its first rows."""
-    ours = best_of(5, lambda: replay(stream)) / len(stream.label)
-    plain = best_of(2, lambda: naive(*stream.head(rows))) / rows
+    ours = best_of(20, lambda: replay(stream)) / len(stream.label)
+    plain = best_of(5, lambda: naive(*stream.head(rows))) / rows
     note = f"{ours * 1e6:.2f} against {plain * 1e6:.0f} µs a row"
     return Measured(work, plain / ours, target, True, "× naive", note)
 
@@ -88,7 +88,7 @@ def adult_like() -> Measured:
 def wide() -> Measured:
     """The share of the matrix-multiply rate that replay reaches on wide dense rows."""
     stream = streams.synthetic(20_000, 256)
-    seconds = best_of(3, lambda: replay(stream))
+    seconds = best_of(5, lambda: replay(stream))
     flops = 4.0 * 256**2 * stream.membership.sum()  # P x and the rank-one update, multiply and add
     square = np.random.default_rng(0).random((1536, 1536))
     rate = 2.0 * 1536**3 / best_of(5, lambda: square @ square)
@@ -147,7 +147,7 @@ def many_groups() -> list[Measured]:
     replays, rounds = {}, {}
     for count in (100, 100_000):
         stream = streams.many_groups(rows, count)
-        replays[count] = best_of(2, partial(gw.replay, *stream, keep=()))
+        replays[count] = best_of(5, partial(gw.replay, *stream, keep=()))
         rounds[count] = _streaming_round(count)
     return [
         Measured(
@@ -201,8 +201,8 @@ def threads() -> Measured:
     """Two threads against one on twelve groups."""
     stream = streams.synthetic(50_000)
     doubled = stream._replace(membership=np.hstack([stream.membership] * 2))
-    one = best_of(5, lambda: replay(doubled, jobs=1))
-    two = best_of(5, lambda: replay(doubled, jobs=2))
+    one = best_of(15, lambda: replay(doubled, jobs=1))
+    two = best_of(15, lambda: replay(doubled, jobs=2))
     return Measured(
         "two threads against one, 12 groups",
         one / two,

@@ -137,17 +137,22 @@ class _Emitter:
         self.tiles(width, tile, 8)
 
     def dot(self, first: Any, second: Any, width: Any) -> Any:
-        """The sum of products of two rows of whole vectors, in four interleaved sums."""
+        """The sum of products of two rows of whole vectors, in eight interleaved sums."""
         b = self.builder
-        total = self.sums()
-        b.store(_ZERO, total)
-        with self.count_to(b.sdiv(width, self.word(LANES))) as v:
-            place = b.mul(v, self.word(LANES))
-            self.add_product(self.load(first, place), self.load(second, place), total)
-        lanes = [
-            b.extract_element(b.load(total), ir.Constant(ir.IntType(32), i)) for i in range(LANES)
-        ]
-        return b.fadd(b.fadd(lanes[0], lanes[1]), b.fadd(lanes[2], lanes[3]))
+        totals = self.sums(2)
+        for total in totals:
+            b.store(_ZERO, total)
+
+        def tile(place: Any, size: int) -> None:
+            for v in range(size):
+                part = self.offset(place, v)
+                self.add_product(self.load(first, part), self.load(second, part), totals[v])
+
+        self.tiles(width, tile, 2)
+        whole = b.fadd(*(b.load(total) for total in totals))
+        pairs = b.fadd(whole, self.shuffle(whole, whole, (2, 3, 0, 1)))
+        ends = [b.extract_element(pairs, ir.Constant(ir.IntType(32), i)) for i in range(2)]
+        return b.fadd(*ends)
 
 
 @intrinsic
