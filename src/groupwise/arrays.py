@@ -4,12 +4,14 @@ Groups are worked on by different threads, so each group's part of an array star
 of its own: arrays begin on one, and rows of features are given room for whole ones.
 """
 
+import mmap
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 LINE_BYTES = 64
+HUGE_BYTES = 1 << 21
 LANES = 4
 
 
@@ -17,9 +19,23 @@ def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]
     """Zeros that start on a cache line."""
     kind = np.dtype(dtype)
     size = int(np.prod(shape)) * kind.itemsize
-    buffer = np.zeros(size + LINE_BYTES, dtype=np.uint8)
-    start = -buffer.ctypes.data % LINE_BYTES
+    buffer, boundary = _memory(size)
+    start = -buffer.ctypes.data % boundary
     return buffer[start : start + size].view(kind).reshape(shape)
+
+
+def _memory(size: int) -> tuple[NDArray[np.uint8], int]:
+    """Zeros with room for ``size`` bytes behind a boundary.
+
+    Where there is much, it is asked for in huge pages: in small ones, most of the time of a replay
+    with many groups would be the system's, for handing them out.
+    """
+    if size < HUGE_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.zeros(size + LINE_BYTES, dtype=np.uint8), LINE_BYTES
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    whole = mmap.mmap(-1, size + HUGE_BYTES, flags=flags)
+    whole.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(whole, dtype=np.uint8), HUGE_BYTES
 
 
 def room(features: int) -> int:

@@ -164,7 +164,9 @@ class Reduction:
         self.state.regret[...] = 0.0
         self.state.absolute[...] = 0.0
 
-    def reserve(self, groups: int, features: int, masses: Sequence[float] = ()) -> None:
+    def reserve(
+        self, groups: int, features: int, masses: Sequence[float] | Vector = ()
+    ) -> None:
         """Make room for this many groups and features; the newest groups weigh ``masses``.
 
         A slot that no label has reached is an expert that slept so far, so reserving one for a
@@ -178,7 +180,7 @@ class Reduction:
             self.state = AggregatorState(
                 enlarge(regret, shape), enlarge(absolute, shape), enlarge(mass, shape), largest
             )
-        if masses:
+        if len(masses):
             fresh = np.asarray(masses)[:, None] / len(self.learners)
             self.state.mass[groups - len(masses) : groups] = fresh
 

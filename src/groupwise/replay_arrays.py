@@ -227,14 +227,15 @@ def _validate(
         value = f"membership[{row}, {groups[bad]}] = {weights[bad]:g}"
         raise GroupError(f"row {row}: {value} is not in [0, 1].")
     count = members.shape[1]
-    names = tuple(str(i) for i in range(count)) if names is None else tuple(names)
-    if len(names) != count or len(set(names)) != count:
+    if names is None:
+        names = tuple(map(str, range(count)))
+    elif len(names) != count or len(set(names)) != count:
         raise GroupError(
             f"names must be {count} different texts, one per column of membership; "
             f"there are {len(names)}, {len(set(names))} of them different."
         )
     feature_names = tuple(f"x{i}" for i in range(features.shape[1]))
-    return Inputs(features, scaled, indptr, groups, weights, feature_names), names
+    return Inputs(features, scaled, indptr, groups, weights, feature_names), tuple(names)
 
 
 def _array(values: ArrayLike, name: str, error: type[Exception]) -> Vector:
@@ -267,11 +268,11 @@ def _sparse(matrix: Any) -> tuple[Index, Index, Vector]:
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
 
 
-def _masses(prior: ArrayLike | None, count: int) -> list[float]:
+def _masses(prior: ArrayLike | None, count: int) -> Vector:
     masses = np.ones(count) if prior is None else _array(prior, "prior", ConfigurationError)
     if masses.shape != (count,) or not (np.isfinite(masses).all() and (masses > 0).all()):
         raise ConfigurationError(f"prior must be {count} positive numbers, one per group.")
-    return [float(mass) for mass in masses]
+    return masses
 
 
 def _baseline(names: tuple[str, ...], inputs: Inputs) -> int:

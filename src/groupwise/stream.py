@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import renewal, ridge, rounds
@@ -61,7 +62,7 @@ class Outcome(NamedTuple):
 class _Work:
     """A chunk on its way: its rounds by group, and room for what comes of it."""
 
-    def __init__(self, chunk: Chunk, slots: Index, learners: int) -> None:
+    def __init__(self, chunk: Chunk, slots: NDArray[np.int32], learners: int) -> None:
         self.chunk = chunk
         self.parts = Parts(*subsequences(chunk.member_indptr, chunk.groups, slots))
         self.queue = np.zeros(1, dtype=np.int64)
@@ -93,7 +94,7 @@ class Stream:
             for chunk in chunks:
                 done(self._round_by_round(chunk))
             return
-        slots = np.full(len(self.reduction.state.mass), -1)
+        slots = np.full(len(self.reduction.state.mass), -1, dtype=np.int32)
         with ThreadPoolExecutor(max(1, self.jobs - 1)) as pool:
             before: _Work | None = None
             at_work: list[Future[None]] = []

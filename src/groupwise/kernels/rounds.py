@@ -192,8 +192,8 @@ def settle_stream(
     """
     many = len(aggregator.mass) > MANY
     for t in range(labels.size):
-        if many and t + 2 < labels.size:  # what is needed soon is on its way meanwhile
-            for entry in range(indptr[t + 2], indptr[t + 3]):
+        if many and t + 4 < labels.size:  # what is needed soon is on its way meanwhile
+            for entry in range(indptr[t + 4], indptr[t + 5]):
                 _fetch(aggregator, ledger, groups[entry])
         first, last = indptr[t], indptr[t + 1]
         if first == last:
