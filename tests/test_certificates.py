@@ -218,7 +218,7 @@ def test_a_hundred_outstanding_labels_in_any_order(adversary, play):
         books.add(*outstanding[place])
         table = check(model, books)
         delays += [row["delay"] for row in table]
-    assert max(delays) > 0.1  # the term is needed
+    assert max(delays) > 0.01  # the term is at work; its size turns on ties of the adversary
 
 
 @pytest.mark.slow

@@ -1,0 +1,142 @@
+"""The vector loops against plain NumPy, for every size of a tile and its rest."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+from groupwise.kernels import vectors
+
+WIDTHS = [4, 8, 12, 16, 20, 28, 32, 36, 60, 64, 96, 100]
+
+
+@njit
+def combine_rows(out, matrix, xi, xv, width):
+    vectors.combine_rows(out, matrix, xi, xv, width)
+
+
+@njit
+def combine_first(out, keep, matrix, values, count, width):
+    vectors.combine_first(out, keep, matrix, values, count, width)
+
+
+@njit
+def dense_products(out, matrix, values, starts, count, width):
+    vectors.dense_products(out, matrix, values, starts, count, width)
+
+
+@njit
+def add_outer(matrix, sign, rows, width, mirror):
+    vectors.add_outer(matrix, sign, rows, width, mirror)
+
+
+@njit
+def dense_dot(first, second, width):
+    return vectors.dense_dot(first, second, width)
+
+
+@njit
+def dense_dots(out, rows, count, vector, width):
+    vectors.dense_dots(out, rows, count, vector, width)
+
+
+@njit
+def add_and_scale(total, step, scaled, factor, vector, width):
+    vectors.add_and_scale(total, step, scaled, factor, vector, width)
+
+
+@njit
+def prefetch(array, start, size):
+    vectors.prefetch(array, start, size)
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def symmetric(size):
+    half = numbers(size, size)
+    return half + half.T
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_rows_are_combined(width):
+    matrix, untouched = numbers(width + 4, width + 4), 7.0
+    xi, xv = np.array([0, 2, width - 1]), np.array([0.5, -2.0, 3.0])
+    out = np.full(width + 4, untouched)
+    combine_rows(out, matrix, xi, xv, width)
+    np.testing.assert_allclose(out[:width], xv @ matrix[xi, :width], rtol=1e-13, atol=1e-13)
+    assert (out[width:] == untouched).all()
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("count", [0, 1, 5])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_first_rows_are_combined(width, count, keep):
+    matrix, values = numbers(6, width + 4), numbers(6, seed=1)
+    out = numbers(width + 4, seed=2)
+    wanted = keep * out[:width] + values[:count] @ matrix[:count, :width]
+    beyond = out[width:].copy()
+    combine_first(out, keep, matrix, values, count, width)
+    np.testing.assert_allclose(out[:width], wanted, rtol=1e-13, atol=1e-13)
+    assert (out[width:] == beyond).all()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_four_products_at_once_are_four_single_ones_bit_for_bit(width):
+    matrix, values = numbers(width, width + 4), numbers(6 * width, seed=1)
+    starts = np.array([3, 5 * width, width, 2 * width])
+    together, alone = np.zeros((4, width)), np.zeros(width)
+    dense_products(together, matrix, values, starts, width, width)
+    for row, start in zip(together, starts, strict=True):
+        x = values[start : start + width].copy()
+        combine_first(alone, False, matrix, x, width, width)
+        assert np.array_equal(row, alone)
+        np.testing.assert_allclose(row, x @ matrix[:width, :width], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("count", [0, 1, 8])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_outer_products_are_added(width, count, sign):
+    before, rows = symmetric(width + 4), numbers(count, width + 4, seed=1)
+    wanted = before[:width, :width] + sign * rows[:, :width].T @ rows[:, :width]
+    mirrored, lower = before.copy(), before.copy()
+    add_outer(mirrored, sign, rows, width, True)
+    add_outer(lower, sign, rows, width, False)
+    np.testing.assert_allclose(mirrored[:width, :width], wanted, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(mirrored, mirrored.T)
+    assert np.array_equal(np.tril(lower), np.tril(mirrored))
+    for matrix in (mirrored, lower):
+        assert np.array_equal(matrix[width:], before[width:])
+        assert np.array_equal(matrix[:, width:], before[:, width:])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_products_of_vectors(width):
+    rows, vector = numbers(9, width + 4), numbers(width + 4, seed=1)
+    out = np.zeros(9)
+    dense_dots(out, rows, 7, vector, width)
+    np.testing.assert_allclose(out[:7], -rows[:7, :width] @ vector[:width], rtol=1e-12, atol=1e-13)
+    assert (out[7:] == 0.0).all()
+    assert dense_dot(rows[3].copy(), vector, width) == -out[3]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_vector_is_added_and_scaled(width):
+    total, vector = numbers(width + 4), numbers(width + 4, seed=1)
+    scaled = np.full(width + 4, 7.0)
+    wanted = total[:width] + 0.25 * vector[:width]
+    beyond = total[width:].copy()
+    add_and_scale(total, 0.25, scaled, -3.0, vector, width)
+    np.testing.assert_allclose(total[:width], wanted, rtol=1e-14, atol=1e-15)
+    assert np.array_equal(scaled[:width], -3.0 * vector[:width])
+    assert np.array_equal(total[width:], beyond)
+    assert (scaled[width:] == 7.0).all()
+
+
+def test_asking_for_cells_changes_none():
+    array = numbers(3, 40)
+    before = array.copy()
+    prefetch(array, 40, 40)
+    prefetch(array, 119, 1)
+    assert np.array_equal(array, before)
