@@ -446,6 +446,34 @@ def test_one_bad_membership_is_named(monkeypatch, sparse, bad):
         gw.replay(x, y, sp.csr_array(membership) if sparse else membership)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_feature_that_is_too_large_is_named(sparse):
+    x, y, membership = random_arrays()
+    x = changed(x, (7, 2), 1e101)
+    with pytest.raises(E.FeatureError, match=r"row 7: .*\[7, 2\] = 1e\+101 is beyond 1e\+100"):
+        gw.replay(sp.csr_array(x) if sparse else x, y, membership)
+
+
+@pytest.mark.parametrize("place", [4, -1, 10**12])
+@pytest.mark.parametrize("which", ["X", "membership"])
+def test_a_sparse_matrix_with_a_column_that_is_not_there(which, place):
+    x, y, membership = random_arrays()
+    broken = sp.csr_array(membership if which == "membership" else x[:, :4])
+    broken.indices = broken.indices.astype(np.int64)
+    broken.indices[3] = place
+    given = (x, y, broken) if which == "membership" else (broken, y, membership)
+    with pytest.raises((E.GroupError, E.FeatureError), match=f"{which} is not a sound sparse"):
+        gw.replay(*given)
+
+
+def test_columns_that_are_single_precision_are_taken_exactly():
+    x, y, membership = random_arrays()
+    x = x.astype(np.float32)
+    one = gw.replay(x, y, membership.astype(np.float32) > 0)
+    other = gw.replay(x.astype(np.float64), y, (membership > 0).astype(np.int8))
+    assert np.array_equal(one.prediction, other.prediction)
+
+
 @pytest.mark.parametrize("bad", [math.nan, -0.1, 1.1, math.inf])
 def test_one_bad_label_is_named(bad):
     x, y, membership = random_arrays()

@@ -37,14 +37,17 @@ class Curve(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """The validated arrays of a replay."""
+    """The arrays of a replay; what is in a chunk is checked when its turn comes."""
 
     features: Any
     labels: Vector
-    member_indptr: Index
-    groups: Index
-    weights: Vector
+    members: Any
     feature_names: tuple[str, ...]
+
+    def entries(self) -> int:
+        """How many pairs of a row and a group that it is in there are."""
+        dense = isinstance(self.members, np.ndarray)
+        return int(np.count_nonzero(self.members)) if dense else self.members.nnz
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,26 +166,26 @@ def replay(
 
     reduction, ledger, baseline = engine()
     total = inputs.labels.size
-    shape = (inputs.groups.size, len(learners))
+    shape = (inputs.entries() if keep else 0, len(learners))
     prediction, realised, expected = (np.empty(total) for _ in range(3))
     kept = {item: np.empty(shape) for item in KEEP if item in keep}
     stream = Stream(reduction, ledger, baseline, 0, jobs)
-    position = 0
+    position = entry = 0
 
     with compiling(), progress_bar(total, "replay", progress) as advance:
 
         def done(outcome: Outcome) -> None:
-            nonlocal position
+            nonlocal position, entry
             stop = position + outcome.prediction.size
             prediction[position:stop] = outcome.prediction
             expected[position:stop] = outcome.expected
             realised[position:stop] = outcome.realised
-            entries = slice(inputs.member_indptr[position], inputs.member_indptr[stop])
+            last = entry + len(outcome.advice)
             for item, values in (("advice", outcome.advice), ("weights", outcome.probabilities)):
                 if item in kept:
-                    kept[item][entries] = values
+                    kept[item][entry:last] = values
             advance(stop - position)
-            position = stop
+            position, entry = stop, last
 
         stream.run(_chunks(inputs, 0, total), done)
 
@@ -220,12 +223,6 @@ def _validate(
     if labels.size == 0:
         raise FeatureError("The stream is empty: X, y and membership have no rows.")
     scaled = np.ascontiguousarray(loss.encode_many(labels))
-    indptr, groups, weights = _sparse(members)
-    bad = cells.first_outside(weights, 0.0, 1.0)
-    if bad >= 0:
-        row = int(np.searchsorted(indptr, bad, "right")) - 1
-        value = f"membership[{row}, {groups[bad]}] = {weights[bad]:g}"
-        raise GroupError(f"row {row}: {value} is not in [0, 1].")
     count = members.shape[1]
     if names is None:
         names = tuple(map(str, range(count)))
@@ -235,7 +232,7 @@ def _validate(
             f"there are {len(names)}, {len(set(names))} of them different."
         )
     feature_names = tuple(f"x{i}" for i in range(features.shape[1]))
-    return Inputs(features, scaled, indptr, groups, weights, feature_names), tuple(names)
+    return Inputs(features, scaled, members, feature_names), tuple(names)
 
 
 def _array(values: ArrayLike, name: str, error: type[Exception]) -> Vector:
@@ -245,13 +242,17 @@ def _array(values: ArrayLike, name: str, error: type[Exception]) -> Vector:
             raise TypeError
     except (TypeError, ValueError):
         raise error(f"{name} must be numbers; convert it before the replay.") from None
-    return np.asarray(array, dtype=np.float64) if array.dtype.kind == "f" else array
+    return array
 
 
 def _matrix(values: ArrayLike, name: str, error: type[Exception]) -> Any:
     """A dense array or a scipy CSR matrix without explicit zeros, indices in order."""
     if hasattr(values, "tocsr"):
-        matrix = values.tocsr().astype(np.float64)
+        try:
+            matrix = values.tocsr().astype(np.float64)
+            matrix.check_format(full_check=True)
+        except (TypeError, ValueError) as problem:
+            raise error(f"{name} is not a sound sparse matrix of numbers: {problem}.") from None
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         return matrix
@@ -259,13 +260,6 @@ def _matrix(values: ArrayLike, name: str, error: type[Exception]) -> Any:
     if array.ndim != 2:
         raise error(f"{name} must have two dimensions (rows × columns), not {array.ndim}.")
     return array
-
-
-def _sparse(matrix: Any) -> tuple[Index, Index, Vector]:
-    if isinstance(matrix, np.ndarray):
-        indptr, indices, values = compress(np.ascontiguousarray(matrix))
-        return indptr, indices, values
-    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
 
 
 def _masses(prior: ArrayLike | None, count: int) -> Vector:
@@ -278,38 +272,63 @@ def _masses(prior: ArrayLike | None, count: int) -> Vector:
 def _baseline(names: tuple[str, ...], inputs: Inputs) -> int:
     if ALWAYS_ON in names:
         return names.index(ALWAYS_ON)
-    full = np.bincount(inputs.groups, weights=inputs.weights, minlength=len(names))
+    members = inputs.members
+    if isinstance(members, np.ndarray):
+        candidates = np.flatnonzero(members[0] == 1.0).tolist()
+        return next((g for g in candidates if (members[:, g] == 1.0).all()), -1)
+    full = np.bincount(members.indices, weights=members.data, minlength=len(names))
     always = np.flatnonzero(full == inputs.labels.size)
     return int(always[0]) if always.size else -1
 
 
 def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
     for start in range(first, last, CHUNK):
-        stop = min(start + CHUNK, last)
-        entries = slice(inputs.member_indptr[start], inputs.member_indptr[stop])
+        rows = slice(start, min(start + CHUNK, last))
         yield Chunk(
-            _cells(inputs.features[start:stop], start),
-            inputs.member_indptr[start : stop + 1] - inputs.member_indptr[start],
-            inputs.groups[entries],
-            inputs.weights[entries],
-            inputs.labels[start:stop],
+            _cells(inputs.features, rows),
+            *_members(inputs.members, rows),
+            inputs.labels[rows],
             inputs.feature_names,
         )
 
 
-def _cells(block: Any, start: int) -> Cells:
-    """The features of rows from ``start`` on, checked."""
-    if isinstance(block, np.ndarray):
-        found = Cells(*cells.of_matrix(np.ascontiguousarray(block, dtype=np.float64)))
+def _cells(matrix: Any, rows: slice) -> Cells:
+    """The features of some rows, checked."""
+    if isinstance(matrix, np.ndarray):
+        found = Cells(*cells.of_matrix(_dense(matrix, rows)))
     else:
-        found = Cells(*cells.of_sparse(*_sparse(block)))
+        found = Cells(*cells.of_sparse(*_sparse(matrix, rows)))
     bad = cells.first_outside(found.values, -LARGEST, LARGEST)
     if bad >= 0:
         row, column = found.cell(bad)
-        value = f"X[{start + row}, {column}] = {found.values[bad]:g}"
+        value = f"X[{rows.start + row}, {column}] = {found.values[bad]:g}"
         what = "is not finite" if not np.isfinite(found.values[bad]) else f"is beyond {LARGEST:g}"
-        raise FeatureError(f"row {start + row}: {value} {what}.")
+        raise FeatureError(f"row {rows.start + row}: {value} {what}.")
     return found
+
+
+def _members(matrix: Any, rows: slice) -> tuple[Index, Index, Vector]:
+    """The awake groups of some rows, checked."""
+    if isinstance(matrix, np.ndarray):
+        indptr, groups, weights = compress(_dense(matrix, rows))
+    else:
+        indptr, groups, weights = _sparse(matrix, rows)
+    bad = cells.first_outside(weights, 0.0, 1.0)
+    if bad >= 0:
+        row = rows.start + int(np.searchsorted(indptr, bad, "right")) - 1
+        value = f"membership[{row}, {groups[bad]}] = {weights[bad]:g}"
+        raise GroupError(f"row {row}: {value} is not in [0, 1].")
+    return indptr, groups, weights
+
+
+def _dense(matrix: Vector, rows: slice) -> Vector:
+    return np.ascontiguousarray(matrix[rows], dtype=np.float64)
+
+
+def _sparse(matrix: Any, rows: slice) -> tuple[Index, Index, Vector]:
+    indptr = matrix.indptr[rows.start : rows.stop + 1].astype(np.int64)
+    part = slice(indptr[0], indptr[-1])
+    return indptr - indptr[0], matrix.indices[part].astype(np.int64), matrix.data[part]
 
 
 def _table(reduction: Reduction, ledger: Ledger, result: Replay) -> RegretTable:
