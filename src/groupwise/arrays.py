@@ -1,7 +1,7 @@
 """Arrays with a leading group axis whose capacity grows by doubling.
 
-Groups are worked on by different threads, so each group's part of an array starts on a cache line
-of its own: arrays begin on one, and rows of features are given room for whole ones.
+They begin on a cache line and rows of features have room for whole vectors, so that no vector lies
+across two lines.
 """
 
 import mmap
