@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from groupwise.states import LANES
+
 LINE_BYTES = 64
 HUGE_BYTES = 1 << 21
-LANES = 4
 
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]:

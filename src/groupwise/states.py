@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+LANES = 4
+"""Numbers in a vector of the processor; rows of features have room for whole ones."""
 HELD = 8
 """Rows that are held back and then folded into a matrix together."""
 LARGEST = 1e100

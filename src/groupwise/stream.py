@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from groupwise.arrays import room
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import renewal, ridge, rounds
 from groupwise.kernels.cells import Cells
@@ -121,7 +122,7 @@ class Stream:
             chunk.weights,
             chunk.cells,
             chunk.labels,
-            bank.width(len(chunk.features)),
+            room(len(chunk.features)),
             work.outcome.advice,
         )
 

@@ -12,7 +12,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from groupwise.kernels.compiled import inlined, lean
-from groupwise.kernels.vectors import LANES, dense_dot
+from groupwise.kernels.vectors import dense_dot
+from groupwise.states import LANES
 
 
 @intrinsic

@@ -10,8 +10,8 @@ import numpy as np
 from groupwise.kernels.arithmetic import fma
 from groupwise.kernels.compiled import inlined, lean, stay_apart
 from groupwise.kernels.schedule import next_of
-from groupwise.kernels.vectors import LANES, add_and_scale, add_outer
-from groupwise.states import HELD
+from groupwise.kernels.vectors import add_and_scale, add_outer
+from groupwise.states import HELD, LANES
 
 
 @inlined

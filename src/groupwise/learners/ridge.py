@@ -12,7 +12,6 @@ from groupwise.arrays import capacity, duplicate, enlarge, room
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import ridge
 from groupwise.kernels.cells import tidy_row
-from groupwise.kernels.vectors import LANES
 from groupwise.protocols import Awake, Row
 from groupwise.states import HELD, Index, RidgeState, Vector
 
@@ -133,10 +132,6 @@ class RidgeBank:
         copied.state = RidgeState(inverse=inverse, **rest)
         return copied
 
-    def width(self, features: int) -> int:
-        """The columns that the kernels run over."""
-        return -(-features // LANES) * LANES
-
     def advise(self, awake: Awake, row: Row) -> Vector:
         """A row per awake group, a column per learner."""
         out, xi, xv, width, room = self._prepare(awake, row)
@@ -152,5 +147,5 @@ class RidgeBank:
     def _prepare(self, awake: Awake, row: Row) -> tuple[Vector, Index, Vector, int, Vector]:
         """Room for the advice, the row as the kernels take it, and room to work with."""
         out = np.empty((awake.groups.size, len(self.learners)))
-        width = self.width(len(row.names))
+        width = room(len(row.names))
         return out, *tidy_row(row.indices, row.values), width, np.empty(width + HELD)
