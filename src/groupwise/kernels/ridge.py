@@ -179,6 +179,7 @@ def group_rounds(mine, parameters, own, hindsight, rounds, weights, cells, label
     entries, rows = rounds
     advice, width, products, factors, starts = room
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
+    only = np.int64(0)  # not a literal, for which all would be compiled once more
     for i in range(rows.size):
         entry, row = entries[i], rows[i]
         start, stop = cells.indptr[row], cells.indptr[row + 1]
@@ -190,16 +191,16 @@ def group_rounds(mine, parameters, own, hindsight, rounds, weights, cells, label
         for k in range(len(parameters)):
             product = products[k, AHEAD - max(ready, 1)]
             if ready == 0:
-                inverse_product(mine, parameters, 0, k, xi, xv, width, product)
+                inverse_product(mine, parameters, only, k, xi, xv, width, product)
             advice[entry, k] = step_one(
-                mine, parameters, 0, k, xi, xv, weight, y, width, product, factors
+                mine, parameters, only, k, xi, xv, weight, y, width, product, factors
             )
         ready = max(0, ready - 1)
-        hold(mine, 0)
+        hold(mine, only)
         if hindsight:
-            accumulate(own, 0, xi, xv, weight, y)
+            accumulate(own, only, xi, xv, weight, y)
             if own.rows[0] > 0 and own.rows[0] % REFRESH == 0:
-                refresh(mine, parameters, own, 0)
+                refresh(mine, parameters, own, only)
                 ready = 0
 
 
@@ -250,6 +251,7 @@ def _fetch_rows(state, sums, group, width):
 @lean
 def _take(queue, state, parameters, sums, hindsight, parts, weights, cells, labels, room, own_room):
     """See ``step_subsequences``; ``room`` and ``own_room`` are to work in."""
+    stay_apart()
     counts, power, figures = own_room
     width = room[1]
     total = parts.groups.size
@@ -288,11 +290,11 @@ def _take(queue, state, parameters, sums, hindsight, parts, weights, cells, labe
                 counts[3],
                 counts[4],
             )
-            _copy(mine, 0, own, state, group, sums)
+            _copy(mine, np.int64(0), own, state, group, sums)
             part = slice(parts.starts[i], parts.starts[i + 1])
             rounds = parts.entries[part], parts.rows[part]
             group_rounds(mine, parameters, own, hindsight, rounds, weights, cells, labels, room)
-            _copy(state, group, sums, mine, 0, own)
+            _copy(state, group, sums, mine, np.int64(0), own)
         turn = next_of(queue, batch)
 
 
