@@ -217,7 +217,9 @@ def test_frames_that_are_none(tmp_path):
     assert state(model, tmp_path) == before
 
 
-def test_an_interrupted_replay_is_undone(tmp_path, monkeypatch):
+@pytest.mark.parametrize("rows", [1, 60])
+def test_an_interrupted_replay_is_undone(tmp_path, monkeypatch, rows):
+    """Also where the learners have been through it, and their matrices are changed."""
     from groupwise import stream
 
     model = make()
@@ -228,8 +230,13 @@ def test_an_interrupted_replay_is_undone(tmp_path, monkeypatch):
 
     monkeypatch.setattr(stream.rounds, "settle_stream", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        model.replay(pandas.DataFrame(frame()), "y")
+        model.replay(pandas.concat([pandas.DataFrame(frame())] * rows), "y")
     assert state(model, tmp_path) == before
+    monkeypatch.undo()
+    untroubled = gw.load(tmp_path / "state.gw")
+    for one in (model, untroubled):
+        one.replay(pandas.DataFrame(frame()), "y")
+    assert state(model, tmp_path) == state(untroubled, tmp_path)
 
 
 def test_a_foreign_learner_that_fails_in_mid_replay_undoes_it_all():

@@ -17,6 +17,7 @@ LEARNERS = {
     "plain": [Ridge(0.7)],
     "forward": [Ridge(0.7, forward=True)],
     "several": [Ridge(0.01), Ridge(2.0, forward=True), Ridge(50.0)],
+    "forgetting": [Ridge(1.0, forgetting=0.9), Ridge(0.5)],
 }
 
 
@@ -111,6 +112,26 @@ def test_chunks_do_not_show(monkeypatch, chunk, jobs, aggregator):
     monkeypatch.setattr(groupwise.replay_arrays, "CHUNK", chunk)
     result = run_replay(x, y, membership, jobs=jobs, **parts)
     assert_same(result, tickets, model, (membership.shape[1], x.shape[1]))
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_many_groups(jobs):
+    """So many that they are taken several at a time: each once, and the numbers as ever."""
+    generator = np.random.default_rng(0)
+    rows, groups = 400, 3_000
+    x, y = generator.random((rows, 3)), generator.random(rows)
+    membership = np.zeros((rows, groups))
+    for row in membership:
+        row[generator.choice(groups, 5, replace=False)] = 1.0
+    membership[:, 17] = 1.0
+    result = gw.replay(x, y, sp.csr_array(membership), play="sample", clip=False, jobs=jobs)
+    wanted = naive(x, y, membership)
+    assert_allclose(result.expected_loss, wanted.expected_loss, rtol=1e-9)
+    awake = membership > 0
+    assert_allclose(result.advice, wanted.advice[awake], rtol=1e-9, atol=1e-12)
+    assert_allclose(result.weights, wanted.weights[awake], rtol=1e-9)
+    losses = np.array([row["loss"] for row in result.regret()])
+    assert_allclose(losses, wanted.group_loss, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.9])

@@ -256,6 +256,15 @@ def test_a_newer_file_asks_for_an_upgrade(tmp_path):
         lambda header, arrays: arrays.update(
             {"ridge.theta": arrays["ridge.theta"].astype(np.float32)}
         ),
+        # Numbers that would be taken for positions in memory.
+        lambda header, arrays: arrays["ridge.place"].__setitem__(-1, 10**9),
+        lambda header, arrays: arrays["ridge.place"].__setitem__(0, -2),
+        lambda header, arrays: arrays["hindsight.place"].__setitem__(-1, 10**9),
+        lambda header, arrays: arrays["ridge.placed"].__setitem__(0, 10**9),
+        lambda header, arrays: arrays["hindsight.placed"].__setitem__(0, -1),
+        lambda header, arrays: arrays["ridge.waiting"].__setitem__(0, 8),
+        lambda header, arrays: arrays["ridge.waiting"].__setitem__(0, -1),
+        lambda header, arrays: arrays["hindsight.waiting"].__setitem__(0, 10**9),
     ],
 )
 def test_parts_that_do_not_fit_are_damage(change, tmp_path):
