@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 import groupwise as gw
-import groupwise.replay_arrays
+import groupwise.stream
 from benchmarks.naive import naive
 from groupwise.learners import Ridge
 from tests.streams import BruteForce, random_arrays
@@ -109,7 +109,7 @@ def test_chunks_do_not_show(monkeypatch, chunk, jobs, aggregator):
     x, y, membership = random_arrays(seed=4, fractional=True, zeros=0.4)
     parts = {"learner": LEARNERS["several"], **parts_of(aggregator)}
     tickets, model = run_loop(x, y, membership, **parts)
-    monkeypatch.setattr(groupwise.replay_arrays, "CHUNK", chunk)
+    monkeypatch.setattr(groupwise.stream, "CHUNK", chunk)
     result = run_replay(x, y, membership, jobs=jobs, **parts)
     assert_same(result, tickets, model, (membership.shape[1], x.shape[1]))
 
@@ -450,7 +450,7 @@ def changed(array, place, value):
 @pytest.mark.parametrize("row", [0, 77, 119])
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_one_bad_feature_is_named(monkeypatch, sparse, row, bad):
-    monkeypatch.setattr(groupwise.replay_arrays, "CHUNK", 50)
+    monkeypatch.setattr(groupwise.stream, "CHUNK", 50)
     x, y, membership = random_arrays()
     x = changed(x, (row, 2), bad)
     with pytest.raises(E.FeatureError, match=rf"row {row}: .*\[{row}, 2\]"):
@@ -460,7 +460,7 @@ def test_one_bad_feature_is_named(monkeypatch, sparse, row, bad):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("bad", [math.nan, -0.1, 1.1, math.inf])
 def test_one_bad_membership_is_named(monkeypatch, sparse, bad):
-    monkeypatch.setattr(groupwise.replay_arrays, "CHUNK", 50)
+    monkeypatch.setattr(groupwise.stream, "CHUNK", 50)
     x, y, membership = random_arrays()
     membership = changed(membership, (77, 1), bad)
     with pytest.raises(E.GroupError, match=r"row 77: .*\[77, 1\]"):

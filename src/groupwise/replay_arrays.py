@@ -21,7 +21,7 @@ from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger, keeps_sums
 from groupwise.regret.table import ALWAYS_ON, RegretTable, regret_table
 from groupwise.states import LARGEST, Index, Vector
-from groupwise.stream import CHUNK, Chunk, Outcome, Stream
+from groupwise.stream import Chunk, Outcome, Stream, rows_at_a_time
 
 KEEP = ("advice", "weights")
 
@@ -282,8 +282,9 @@ def _baseline(names: tuple[str, ...], inputs: Inputs) -> int:
 
 
 def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
-    for start in range(first, last, CHUNK):
-        rows = slice(start, min(start + CHUNK, last))
+    step = rows_at_a_time(inputs.members.shape[1])
+    for start in range(first, last, step):
+        rows = slice(start, min(start + step, last))
         yield Chunk(
             _cells(inputs.features, rows),
             *_members(inputs.members, rows),

@@ -13,7 +13,7 @@ from groupwise.kernels.cells import Cells, of_sparse
 from groupwise.losses import Loss
 from groupwise.progress import progress_bar
 from groupwise.states import Vector
-from groupwise.stream import CHUNK, Chunk, Outcome, Stream
+from groupwise.stream import Chunk, Outcome, Stream, rows_at_a_time
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
@@ -128,14 +128,14 @@ def _run(
             advance(stop - position)
             position = stop
 
-        stream.run(pieces(whole), done)
+        stream.run(pieces(whole, rows_at_a_time(len(model._names))), done)
     return loss.decode_many(prediction), loss.unit * realised, loss.unit * expected
 
 
-def pieces(whole: Chunk) -> Iterator[Chunk]:
+def pieces(whole: Chunk, rows: int) -> Iterator[Chunk]:
     """A long chunk in shorter ones."""
-    for start in range(0, whole.labels.size, CHUNK):
-        stop = min(start + CHUNK, whole.labels.size)
+    for start in range(0, whole.labels.size, rows):
+        stop = min(start + rows, whole.labels.size)
         entries = slice(whole.member_indptr[start], whole.member_indptr[stop])
         yield Chunk(
             whole.cells.part(start, stop),

@@ -31,6 +31,11 @@ NOBODY = 0.5
 """The scaled play where no group is awake: the middle of the range."""
 
 
+def rows_at_a_time(groups: int) -> int:
+    """How many rows a chunk has: more with many groups, so that each has several rounds in it."""
+    return CHUNK * min(8, 1 + groups // 16_384)
+
+
 class Chunk(NamedTuple):
     """Some consecutive rows: features, awake groups, scaled labels."""
 
