@@ -45,16 +45,21 @@ class Measured(NamedTuple):
         return bool(self.measured >= self.target if self.at_least else self.measured <= self.target)
 
 
-def best_of(repeats: int, call: Callable[[], Any]) -> float:
-    """Seconds of the quickest of several calls; the first one is for warming up."""
-    call()
-    times = []
-    for _ in range(repeats):
-        gc.collect()
-        started = time.perf_counter()
+def best_of(repeats: int, *calls: Callable[[], Any]) -> list[float]:
+    """Seconds of the quickest of several runs of each call; a first one is for warming up.
+
+    The calls take turns, so that whatever else the machine is doing hits all of them.
+    """
+    times: list[list[float]] = [[] for _ in calls]
+    for call in calls:
         call()
-        times.append(time.perf_counter() - started)
-    return min(times)
+    for _ in range(repeats):
+        for call, seconds in zip(calls, times, strict=True):
+            gc.collect()
+            started = time.perf_counter()
+            call()
+            seconds.append(time.perf_counter() - started)
+    return [min(seconds) for seconds in times]
 
 
 def per_row(seconds: float, rows: int) -> str:
@@ -69,8 +74,9 @@ def replay(stream: streams.Stream, **options: Any) -> Any:
 
 def against_naive(work: str, stream: streams.Stream, rows: int, target: float) -> Measured:
     """Replay of the whole stream against the plain loop on its first rows."""
-    ours = best_of(20, lambda: replay(stream)) / len(stream.label)
-    plain = best_of(5, lambda: naive(*stream.head(rows))) / rows
+    head = stream.head(rows)
+    ours, plain = best_of(15, lambda: replay(stream), lambda: naive(*head))
+    ours, plain = ours / len(stream.label), plain / rows
     note = f"{ours * 1e6:.2f} against {plain * 1e6:.0f} µs a row"
     return Measured(work, plain / ours, target, True, "× naive", note)
 
@@ -90,10 +96,10 @@ def adult_like() -> Measured:
 def wide() -> Measured:
     """The share of the matrix-multiply rate that replay reaches on wide dense rows."""
     stream = streams.synthetic(20_000, 256)
-    seconds = best_of(5, lambda: replay(stream))
-    flops = 4.0 * 256**2 * stream.membership.sum()  # P x and the rank-one update, multiply and add
     square = np.random.default_rng(0).random((1536, 1536))
-    rate = 2.0 * 1536**3 / best_of(5, lambda: square @ square)
+    seconds, multiply = best_of(5, lambda: replay(stream), lambda: square @ square)
+    flops = 4.0 * 256**2 * stream.membership.sum()  # P x and the rank-one update, multiply and add
+    rate = 2.0 * 1536**3 / multiply
     note = f"{flops / seconds / 1e9:.1f} of {rate / 1e9:.1f} GFlop/s"
     return Measured(
         "d = 256 dense, T = 20,000, 6 groups", flops / seconds / rate, 0.4, True, "of matmul", note
@@ -120,8 +126,7 @@ def per_round() -> list[Measured]:
                 other.predict_one(row)
                 other.learn_one(row, label)
 
-    seconds = best_of(7, ours)
-    single, each = best_of(5, lambda: river(one)), best_of(5, lambda: river(three))
+    seconds, single, each = best_of(7, ours, lambda: river(one), lambda: river(three))
     mine = per_row(seconds, len(rows))
     return [
         Measured(
@@ -146,11 +151,11 @@ def per_round() -> list[Measured]:
 def many_groups() -> list[Measured]:
     """The cost of a row with 100,000 groups against one with 100."""
     rows = 100_000
-    replays, rounds = {}, {}
-    for count in (100, 100_000):
-        stream = streams.many_groups(rows, count)
-        replays[count] = best_of(10, partial(gw.replay, *stream, keep=()))
-        rounds[count] = _streaming_round(count)
+    counts = (100, 100_000)
+    calls = [partial(gw.replay, *streams.many_groups(rows, count), keep=()) for count in counts]
+    replays = dict(zip(counts, best_of(10, *calls), strict=True))
+    seconds = best_of(5, *map(_streaming_rounds, counts))
+    rounds = {count: each / STREAMED for count, each in zip(counts, seconds, strict=True)}
     return [
         Measured(
             "100,000 groups against 100: a streaming round",
@@ -171,8 +176,11 @@ def many_groups() -> list[Measured]:
     ]
 
 
-def _streaming_round(groups: int) -> float:
-    """Seconds a round with five awake groups, when the model knows this many."""
+STREAMED = 2_000
+
+
+def _streaming_rounds(groups: int) -> Callable[[], None]:
+    """Rounds with five awake groups, by a model that knows this many."""
     import pandas
 
     generator = np.random.default_rng(0)
@@ -187,24 +195,23 @@ def _streaming_round(groups: int) -> float:
         first[field] = np.arange(fifth).astype(str)
     first["y"] = generator.random(fifth)
     model.replay(first, "y")
-    rows = pandas.DataFrame(generator.random((2_000, 25)), columns=numbers)
+    rows = pandas.DataFrame(generator.random((STREAMED, 25)), columns=numbers)
     for field in fields:
-        rows[field] = generator.integers(0, fifth, 2_000).astype(str)
+        rows[field] = generator.integers(0, fifth, STREAMED).astype(str)
     stream = rows.to_dict("records")
 
     def rounds() -> None:
         for row in stream:
             model.learn(model.predict(row), 0.5)
 
-    return best_of(5, rounds) / len(stream)
+    return rounds
 
 
 def threads() -> Measured:
     """Two threads against one on twelve groups."""
     stream = streams.synthetic(50_000)
     doubled = stream._replace(membership=np.hstack([stream.membership] * 2))
-    one = best_of(15, lambda: replay(doubled, jobs=1))
-    two = best_of(15, lambda: replay(doubled, jobs=2))
+    one, two = best_of(20, lambda: replay(doubled, jobs=1), lambda: replay(doubled, jobs=2))
     return Measured(
         "two threads against one, 12 groups",
         one / two,
@@ -223,19 +230,16 @@ def portfolio() -> Measured:
     crossed = stream._replace(membership=np.column_stack([stream.membership, *pairs]))
     ridges = [gw.learners.Ridge(p) for p in (0.01, 1.0, 100.0)]
     ridges.append(gw.learners.Ridge(1.0, forward=True))
-    seconds = best_of(
-        3,
-        lambda: gw.replay(
-            *crossed, learner=ridges, keep=(), aggregator=gw.aggregators.Specialists()
-        ),
-    )
     rows = 500
     experts = np.repeat(crossed.membership, 4, axis=1)
-    plain = (
-        best_of(2, lambda: naive(crossed.features[:rows], crossed.label[:rows], experts[:rows]))
-        / rows
+    head = crossed.features[:rows], crossed.label[:rows], experts[:rows]
+    mixing = gw.aggregators.Specialists()
+    seconds, plain = best_of(
+        4,
+        lambda: gw.replay(*crossed, learner=ridges, keep=(), aggregator=mixing),
+        lambda: naive(*head),
     )
-    ours = seconds / len(stream.label)
+    ours, plain = seconds / len(stream.label), plain / rows
     return Measured(
         "4 learners × (groups + pairs), synthetic",
         plain / ours,
@@ -295,7 +299,9 @@ def _resident() -> int:
 def start_up() -> list[Measured]:
     """How long a fresh process takes for the import, and for the help page."""
     return [
-        Measured(name, best_of(5, partial(_fresh, arguments)), 0.5, False, "s", "a fresh process")
+        Measured(
+            name, *best_of(5, partial(_fresh, arguments)), 0.5, False, "s", "a fresh process"
+        )
         for name, arguments in (
             ("import groupwise", ["-c", "import groupwise"]),
             ("groupwise --help", ["-m", "groupwise", "--help"]),
