@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
 import groupwise as gw
@@ -204,6 +205,21 @@ def test_a_file_of_schema_1_is_read():
     )
 
 
+def older(header, arrays):
+    """Make it a file of schema 1: a matrix for every group, room for sixteen rows held back."""
+    header["schema"] = 1
+    identity = np.eye(arrays["ridge.inverse"].shape[-1])
+    for key, matrix, empty in (("ridge", "inverse", identity), ("hindsight", "gram", 0.0)):
+        matrices, place = arrays[f"{key}.{matrix}"], arrays.pop(f"{key}.place")
+        every = np.zeros((place.size, *matrices.shape[1:])) + empty
+        every[place >= 0] = matrices
+        arrays[f"{key}.{matrix}"] = every
+        held = arrays[f"{key}.held"]
+        arrays[f"{key}.held"] = np.concatenate([held, np.zeros_like(held)], axis=-2)
+        del arrays[f"{key}.placed"]
+        header["arrays"] = sorted(arrays)
+
+
 def test_a_file_of_schema_1_with_rows_held_back_is_read(tmp_path):
     """Such a file had up to sixteen of them, and every matrix written."""
     model = gw.Groupwise([gw.by("g")])
@@ -212,19 +228,6 @@ def test_a_file_of_schema_1_with_rows_held_back_is_read(tmp_path):
     path = tmp_path / "a.gw"
     model.save(path)
     wanted = model.predict_one({"g": "1", "u": 0.5}), model.regret()
-
-    def older(header, arrays):
-        header["schema"] = 1
-        identity = np.eye(arrays["ridge.inverse"].shape[-1])
-        for key, matrix, empty in (("ridge", "inverse", identity), ("hindsight", "gram", 0.0)):
-            matrices, place = arrays[f"{key}.{matrix}"], arrays.pop(f"{key}.place")
-            every = np.zeros((place.size, *matrices.shape[1:])) + empty
-            every[place >= 0] = matrices
-            arrays[f"{key}.{matrix}"] = every
-            held = arrays[f"{key}.held"]
-            arrays[f"{key}.held"] = np.concatenate([held, np.zeros_like(held)], axis=-2)
-            del arrays[f"{key}.placed"]
-            header["arrays"] = sorted(arrays)
 
     rewritten(path, older)
     loaded = gw.load(path)
@@ -235,6 +238,27 @@ def test_a_file_of_schema_1_with_rows_held_back_is_read(tmp_path):
     loaded.learn_one({"g": "1", "u": 0.25}, 0.75)
     probe = {"g": "1", "u": 0.75}
     assert loaded.predict_one(probe) == pytest.approx(model.predict_one(probe), rel=1e-12)
+
+
+def test_a_file_of_schema_1_goes_on_alike_in_both_drivers(tmp_path):
+    """Past the renewal at 16,384 rounds, which comes amid eight rows: the file's were folded."""
+    generator = np.random.default_rng(0)
+    names = [f"x{i}" for i in range(5)]
+    rows = pandas.DataFrame(generator.random((16_400, 5)), columns=names).to_dict("records")
+    labels = generator.random(16_400).tolist()
+    model = gw.Groupwise([], learner=gw.learners.Ridge(1e-6))
+    for row, label in zip(rows[:13], labels[:13], strict=True):
+        model.learn_one(row, label)
+    path = tmp_path / "a.gw"
+    model.save(path)
+    rewritten(path, older)
+    loop, replayed = gw.load(path), gw.load(path)
+    looped = [loop.learn_one(row, y) for row, y in zip(rows[13:], labels[13:], strict=True)]
+    assert len(looped) == 16_387
+    replayed.replay(pandas.DataFrame(rows[13:]).assign(y=labels[13:]), "y")
+    for one, name in ((loop, "b.gw"), (replayed, "c.gw")):
+        one.save(tmp_path / name)
+    assert (tmp_path / "b.gw").read_bytes() == (tmp_path / "c.gw").read_bytes()
 
 
 def test_a_newer_file_asks_for_an_upgrade(tmp_path):

@@ -11,7 +11,7 @@ from groupwise.kernels.vectors import add_outer, combine_first
 PENALTY, FORWARD, FORGETTING = 0, 1, 2
 """The columns of ``parameters``."""
 REFRESH = 1 << 14
-"""Rounds of a group after which P and θ are computed anew, if they are stiff: whole folds."""
+"""Rounds of a group after which P and θ are computed anew, if they are stiff."""
 STIFF = 1e8
 """That is where the largest sum of squares is this many times the penalty."""
 FAINT = 1e-6

@@ -200,7 +200,8 @@ def group_rounds(mine, parameters, own, hindsight, rounds, weights, cells, label
         if hindsight:
             accumulate(own, only, xi, xv, weight, y)
             if own.rows[0] > 0 and own.rows[0] % REFRESH == 0:
-                refresh(mine, parameters, own, only)  # then nothing is held back, nothing ready
+                refresh(mine, parameters, own, only)
+                ready = 0  # a file of schema 1 was folded, so that this can come amid the eight
 
 
 @inlined

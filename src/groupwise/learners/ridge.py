@@ -134,14 +134,14 @@ class RidgeBank:
 
     def advise(self, awake: Awake, row: Row) -> Vector:
         """A row per awake group, a column per learner."""
-        out, xi, xv, width, room = self._prepare(awake, row)
-        ridge.advise(self.state, self.parameters, *awake, xi, xv, width, out, room)
+        out, xi, xv, width, work = self._prepare(awake, row)
+        ridge.advise(self.state, self.parameters, *awake, xi, xv, width, out, work)
         return out
 
     def step(self, awake: Awake, row: Row, label: float) -> Vector:
         """Advice as of now, then the update."""
-        out, xi, xv, width, room = self._prepare(awake, row)
-        ridge.step(self.state, self.parameters, *awake, xi, xv, label, width, out, room)
+        out, xi, xv, width, work = self._prepare(awake, row)
+        ridge.step(self.state, self.parameters, *awake, xi, xv, label, width, out, work)
         return out
 
     def _prepare(self, awake: Awake, row: Row) -> tuple[Vector, Index, Vector, int, Vector]:
