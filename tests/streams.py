@@ -58,7 +58,13 @@ class BruteForce:
     """
 
     def __init__(
-        self, learners=((1.0, False),), aggregator="mean", low=0.0, high=1.0, clip=True, prior=(),
+        self,
+        learners=((1.0, False),),
+        aggregator="mean",
+        low=0.0,
+        high=1.0,
+        clip=True,
+        prior=(),
         seed=0,
     ):
         self.learners, self.aggregator, self.clip = learners, aggregator, clip
@@ -74,15 +80,24 @@ class BruteForce:
         x = self._dense(row)
         if not groups:
             return Said({}, np.empty((0, len(self.learners))), np.empty(0), 0.5)
-        advice = np.array([[self._ridge(g, x, w, *k) for k in self.learners] for g, w in
-                           groups.items()])
+        advice = np.array(
+            [[self._ridge(g, x, w, *k) for k in self.learners] for g, w in groups.items()]
+        )
         if self.clip:
             advice = np.clip(advice, 0.0, 1.0)
-        weights = np.array([[self.mass.get(g, 1.0) * w * self._potential(g, k)
-                             for k in range(len(self.learners))] for g, w in groups.items()])
+        weights = np.array(
+            [
+                [
+                    self.mass.get(g, 1.0) * w * self._potential(g, k)
+                    for k in range(len(self.learners))
+                ]
+                for g, w in groups.items()
+            ]
+        )
         if not weights.any():
-            weights = np.array([[self.mass.get(g, 1.0) * w] * len(self.learners)
-                                for g, w in groups.items()])
+            weights = np.array(
+                [[self.mass.get(g, 1.0) * w] * len(self.learners) for g, w in groups.items()]
+            )
         weights = weights / weights.sum()
         return Said(dict(groups), advice, weights, self._play(number, advice, weights))
 
@@ -178,8 +193,9 @@ class BruteForce:
             at_low = -np.log(np.sum(weights * np.exp(-2 * advice**2))) / 2
             at_high = -np.log(np.sum(weights * np.exp(-2 * (advice - 1) ** 2))) / 2
             return float(np.clip(0.5 + (at_low - at_high) / 2, 0.0, 1.0))
-        place = np.searchsorted(np.cumsum(weights.ravel()), aggregator_level(self.seed, number),
-                                side="right")
+        place = np.searchsorted(
+            np.cumsum(weights.ravel()), aggregator_level(self.seed, number), side="right"
+        )
         return float(advice.ravel()[min(int(place), advice.size - 1)])
 
     def _charged(self, said, y):

@@ -149,9 +149,7 @@ def test_other_libraries_are_imported_where_they_belong():
 )
 def test_heavy_imports_wait(code):
     check = f"{code}; import sys; print([m for m in {HEAVY!r} if m in sys.modules])"
-    run = subprocess.run(
-        [sys.executable, "-c", check], capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
 
 

@@ -88,8 +88,6 @@ def test_refused() -> None:
     ):
         with pytest.raises(ConfigurationError):
             gw.enumerated.BlumLykouris(policies, [gw.by("g")], loss=loss, features=["x"])
-    model = gw.enumerated.BlumLykouris(
-        gw.oracles.FiniteClass(TABLE), [gw.by("g")], features=["x"]
-    )
+    model = gw.enumerated.BlumLykouris(gw.oracles.FiniteClass(TABLE), [gw.by("g")], features=["x"])
     with pytest.raises(gw.errors.FeatureError, match="no column"):
         model.predict({"x": 9, "g": 1})

@@ -169,11 +169,14 @@ def test_a_file_of_schema_1_is_read():
 
     def rows():
         for _ in range(21):
-            yield {
-                "sex": generator.choice("fm"),
-                "age": generator.random(),
-                "bmi": generator.random(),
-            }, round(generator.random(), 3)
+            yield (
+                {
+                    "sex": generator.choice("fm"),
+                    "age": generator.random(),
+                    "bmi": generator.random(),
+                },
+                round(generator.random(), 3),
+            )
 
     def figures():
         return [
@@ -343,4 +346,3 @@ def test_places_that_cannot_be_written_or_read(tmp_path):
         gw.load(tmp_path / "missing.gw")
     with pytest.raises(SnapshotError, match="Cannot read"):
         gw.load(tmp_path)
-

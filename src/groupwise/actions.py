@@ -178,9 +178,7 @@ class ActionRounds(Rounds):
         """The play for a row. Changes nothing."""
         return self.reduction.predict(number, awake, row)
 
-    def settle(
-        self, number: int, awake: Awake, row: Row, label: Any, late: Any = None
-    ) -> None:
+    def settle(self, number: int, awake: Awake, row: Row, label: Any, late: Any = None) -> None:
         """Learn from a label and record the round; see :meth:`Rounds.settle`."""
         attempt = 0 if late is None else 1
         _, settled = self.reduction.learn(number, awake, row, label, attempt)

@@ -63,9 +63,7 @@ def as_loss(loss: Loss | None) -> Loss:
     return loss
 
 
-def with_intersections(
-    declarations: Sequence[Group], intersections: int | None
-) -> Sequence[Group]:
+def with_intersections(declarations: Sequence[Group], intersections: int | None) -> Sequence[Group]:
     """The declarations, with all pairs of them where two-way intersections are asked for."""
     if intersections in (None, 1) and not isinstance(intersections, bool):
         return declarations

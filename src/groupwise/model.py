@@ -198,9 +198,7 @@ class Groupwise:
                 self.features,
                 always_on,
             )
-        reduction = Reduction(
-            self.learners, self.aggregator, self.loss, play, self.clip, self.seed
-        )
+        reduction = Reduction(self.learners, self.aggregator, self.loss, play, self.clip, self.seed)
         ledger = Ledger(len(self.learners), keeps_sums(self.learners, self.loss))
         encoder = Encoder(self.features, self.indicators, self.groups)
         return encoder, rounds_for(reduction, ledger, always_on)

@@ -108,14 +108,10 @@ class Reduction:
             said[0][:, columns] = bank.advise(awake, row)
         # (b) Prediction aggregation: the weights over the awake learners make a play.
         self._exponents(awake, said[1])
-        prediction = rounds.predict(
-            self.settings, self.state, *awake, number, said[0], said[1]
-        )
+        prediction = rounds.predict(self.settings, self.state, *awake, number, said[0], said[1])
         return Play(prediction, said)
 
-    def learn(
-        self, number: int, awake: Awake, row: Row, label: float
-    ) -> tuple[Play, Settlement]:
+    def learn(self, number: int, awake: Awake, row: Row, label: float) -> tuple[Play, Settlement]:
         """Step (c). Advice and play are those of the present state.
 
         That is the state which the update changes, as the proofs need; where other labels came
@@ -164,9 +160,7 @@ class Reduction:
         self.state.regret[...] = 0.0
         self.state.absolute[...] = 0.0
 
-    def reserve(
-        self, groups: int, features: int, masses: Sequence[float] | Vector = ()
-    ) -> None:
+    def reserve(self, groups: int, features: int, masses: Sequence[float] | Vector = ()) -> None:
         """Make room for this many groups and features; the newest groups weigh ``masses``.
 
         A slot that no label has reached is an expert that slept so far, so reserving one for a

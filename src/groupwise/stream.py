@@ -60,9 +60,7 @@ class Outcome(NamedTuple):
     def empty(cls, rows: int, entries: int, learners: int) -> "Outcome":
         """Room for a chunk of this size."""
         shape = (entries, learners)
-        return cls(
-            np.empty(rows), np.empty(rows), np.empty(rows), np.empty(shape), np.empty(shape)
-        )
+        return cls(np.empty(rows), np.empty(rows), np.empty(rows), np.empty(shape), np.empty(shape))
 
 
 class _Work:

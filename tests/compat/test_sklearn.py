@@ -82,9 +82,7 @@ class TestFrames:
     def test_the_same_as_the_model(self):
         data, label = columns()
         pandas = pytest.importorskip("pandas")
-        model = gw.Groupwise(
-            [gw.by("sex"), gw.cut("age", [35, 50])], loss=gw.losses.Square(*RANGE)
-        )
+        model = gw.Groupwise([gw.by("sex"), gw.cut("age", [35, 50])], loss=gw.losses.Square(*RANGE))
         rows = [dict(zip(data, row, strict=True)) for row in zip(*data.values(), strict=True)]
         for row, y in zip(rows, label, strict=True):
             model.learn_one({**row, "one": 1.0}, y)

@@ -84,9 +84,7 @@ def test_where_a_row_comes_from_does_not_matter(matrix):
 def test_a_part_is_the_cells_of_those_rows(matrix):
     found = Cells(*cells.of_matrix(matrix))
     half = len(matrix) // 2
-    assert np.array_equal(
-        dense(found.part(half, len(matrix)), matrix.shape[1]), matrix[half:]
-    )
+    assert np.array_equal(dense(found.part(half, len(matrix)), matrix.shape[1]), matrix[half:])
 
 
 @settings(deadline=None)  # the first call compiles

@@ -148,9 +148,7 @@ def test_saving_says_by_name_that_it_cannot(tmp_path, learner):
     model = model_with(learner)
     for row, label in stream(5):
         model.learn_one(row, label)
-    with pytest.raises(
-        gw.errors.SnapshotError, match=r"Foreign\(BayesianLinearRegression\)"
-    ):
+    with pytest.raises(gw.errors.SnapshotError, match=r"Foreign\(BayesianLinearRegression\)"):
         model.save(tmp_path / "model.gw")
     assert list(tmp_path.iterdir()) == []
 

@@ -44,7 +44,8 @@ def test_made_data_are_made_once():
 
 
 def choose(**given):
-    left_open = {"intersections": 1,
+    left_open = {
+        "intersections": 1,
         "learner": "ridge",
         "aggregator": "adanormalhedge",
         "forward": False,

@@ -298,9 +298,7 @@ def _stream(bench: Bench, seed: int) -> Iterator[tuple[int, Awake, Row, Callable
         yield t, awake, Row(np.arange(len(ADVICE)), advice, ADVICE), answer
 
 
-def _run(
-    bench: Bench, reduction: Reduction, seed: int, rounds: int, skip: int = 0
-) -> list[float]:
+def _run(bench: Bench, reduction: Reduction, seed: int, rounds: int, skip: int = 0) -> list[float]:
     found = []
     for t, awake, row, answer in itertools.islice(_stream(bench, seed), skip, rounds):
         prediction = reduction.predict(t, awake, row).prediction

@@ -174,9 +174,7 @@ def _replay_is_the_loop(bench: Bench) -> None:
     labels = generator.random(bench.rounds).round()
     members = (generator.random((bench.rounds, 3)) < 0.5).astype(float)
     result = replay(features, labels, members, learner=bench.fresh(), loss=bench.loss)
-    reduction = Reduction(
-        [bench.fresh()], result._reduction.aggregator, bench.loss, None, True, 0
-    )
+    reduction = Reduction([bench.fresh()], result._reduction.aggregator, bench.loss, None, True, 0)
     reduction.reserve(3, 3, [1.0] * 3)
     names = ["x0", "x1", "x2"]
     for t in range(bench.rounds):

@@ -32,9 +32,9 @@ def command(
     config: Config = None,
     learner: LearnerName = None,
     aggregator: AggregatorName = None,
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where the results go.")
-    ] = Path("groupwise-run"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")] = Path(
+        "groupwise-run"
+    ),
     jobs: Jobs = None,
 ) -> None:
     """Predict every row of a file, learning as it goes, and report the regret on every group.

@@ -54,9 +54,7 @@ def run_setting(setting: str, plan: Plan) -> Outcome:
     """All variants in one setting."""
     variants = variants_of(setting)
     seeds = SEEDS[: plan.seeds]
-    return outcome_of(
-        variants, simulate_all(variants, seeds, plan.rounds or ROUNDS, plan.jobs)
-    )
+    return outcome_of(variants, simulate_all(variants, seeds, plan.rounds or ROUNDS, plan.jobs))
 
 
 def labeller(setting: str, labels: int, seed: int, always_on: bool = True) -> Groupwise:

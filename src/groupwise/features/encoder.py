@@ -138,9 +138,7 @@ class Encoder:
 
         return encode_frame(self, frame, membership)
 
-    def _encode_known(
-        self, layout: Layout, row: Mapping[str, Any], awake: Sequence[str]
-    ) -> Row:
+    def _encode_known(self, layout: Layout, row: Mapping[str, Any], awake: Sequence[str]) -> Row:
         """Encode a row of plain values, nothing new in it; an error when it is not so simple."""
         numbers = layout.get(row)
         if layout.ranges:

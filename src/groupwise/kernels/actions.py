@@ -3,7 +3,6 @@
 ``advice`` has an action per awake group and learner; action a loses (⟨a, costs⟩ + offset) / unit.
 """
 
-
 from groupwise.kernels.compiled import lean
 from groupwise.kernels.rounds import absorb, draw, expectation, weigh
 

@@ -42,9 +42,7 @@ def advise(
     for a in range(groups.size):
         group = groups[a]
         expert = group * columns + column
-        perturbed(
-            state, rate, horizon, group, weights[a], seed, number, expert, attempt, costs
-        )
+        perturbed(state, rate, horizon, group, weights[a], seed, number, expert, attempt, costs)
         minimise(actions, costs, distance, via, out[a, column])
 
 

@@ -1,6 +1,5 @@
 """The ledger's sums per group: losses played, experts' losses, and the hindsight matrices."""
 
-
 from groupwise.kernels.compiled import inlined, lean
 from groupwise.kernels.hindsight import accumulate
 

@@ -141,9 +141,7 @@ def absorb(aggregator, groups, weights, losses, charged):
 
 
 @inlined
-def settle(
-    settings, aggregator, groups, weights, number, advice, y, probabilities, losses
-):
+def settle(settings, aggregator, groups, weights, number, advice, y, probabilities, losses):
     """Weights and play as of now, their losses on y, and the aggregator's update.
 
     Returns ``(prediction, charged, realised)``.

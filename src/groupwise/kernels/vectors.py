@@ -30,9 +30,7 @@ class _Emitter:
         self.context = context
         self.builder = builder
         shape = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-        self._fma = cgutils.get_or_insert_function(
-            builder.module, shape, f"llvm.fma.v{LANES}f64"
-        )
+        self._fma = cgutils.get_or_insert_function(builder.module, shape, f"llvm.fma.v{LANES}f64")
 
     def word(self, value: int) -> ir.Constant:
         return ir.Constant(_WORD, value)
@@ -184,9 +182,7 @@ def combine_rows(typing_context, out, matrix, xi, xv, width):
     def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
         kinds = signature.args
-        out_data, cells, indices, values = (
-            emit.data(kinds[i], arguments[i]) for i in range(4)
-        )
+        out_data, cells, indices, values = (emit.data(kinds[i], arguments[i]) for i in range(4))
         chosen = context.make_array(kinds[2])(context, builder, arguments[2])
         emit.combine(
             out_data,
@@ -231,9 +227,7 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
     def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
         kinds = signature.args
-        out_data, cells, numbers, places = (
-            emit.data(kinds[i], arguments[i]) for i in range(4)
-        )
+        out_data, cells, numbers, places = (emit.data(kinds[i], arguments[i]) for i in range(4))
         count, width = arguments[4], arguments[5]
         out_stride, stride = (emit.stride(kinds[i], arguments[i]) for i in range(2))
         offsets = [emit.element(places, emit.word(r)) for r in range(rows)]
@@ -299,9 +293,7 @@ def add_outer(typing_context, matrix, sign, rows, width, mirror):
                         for v in range(size)
                     ]
                     for i in range(LANES):
-                        factor = emit.splat(
-                            emit.element(numbers, builder.add(down, emit.word(i)))
-                        )
+                        factor = emit.splat(emit.element(numbers, builder.add(down, emit.word(i))))
                         for v in range(size):
                             emit.add_product(factor, parts[v], sums[i][v])
                 for i, v in cell:

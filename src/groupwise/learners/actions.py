@@ -82,7 +82,6 @@ class ActionLearner(Protocol):
         """Do its certificates hold in expectation?"""
         ...
 
-
     def bank(self, loss: Loss, width: int, seat: Seat) -> ActionBank:
         """The learner's copies for all groups, for rows with ``width`` features."""
         ...

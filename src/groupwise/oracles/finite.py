@@ -46,9 +46,7 @@ class Finite:
 
     def __post_init__(self) -> None:
         table = _table(self.actions)
-        object.__setattr__(
-            self, "action_set", ActionSet.of_table(linear_oracles.FINITE, table)
-        )
+        object.__setattr__(self, "action_set", ActionSet.of_table(linear_oracles.FINITE, table))
         object.__setattr__(self, "diameter", _diameter(table))
 
     @property

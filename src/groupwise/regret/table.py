@@ -101,9 +101,7 @@ class RegretTable:
         shown = self._shown()
         head = "".join(f"<th>{html.escape(key)}</th>" for key in shown)
         body = "".join(
-            "<tr>"
-            + "".join(f"<td>{html.escape(_text(row[key]))}</td>" for key in shown)
-            + "</tr>"
+            "<tr>" + "".join(f"<td>{html.escape(_text(row[key]))}</td>" for key in shown) + "</tr>"
             for row in self.rows
         )
         comparator = html.escape(self.comparator)

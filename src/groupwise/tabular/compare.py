@@ -113,9 +113,7 @@ def compare(
     players = {column: f"{REGRET_OF}{column}" for column in columns}
     rows = ranked(map(logged.with_regret, table.rows), players[columns[0]])
     width, unit = len(model._encoder.names), model.loss.unit
-    compared = Comparison(
-        found, plan, players, rows, table, curves, logged.curves, unit, width
-    )
+    compared = Comparison(found, plan, players, rows, table, curves, logged.curves, unit, width)
     if out is not None:
         _write(compared, out)
     return compared

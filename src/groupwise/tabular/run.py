@@ -134,5 +134,3 @@ def facts(found: Scan, plan: "Plan") -> dict[str, Any]:
         "looked_ahead": list(plan.looked_ahead),
         "warnings": list(plan.warnings),
     }
-
-

@@ -36,9 +36,7 @@ def comparison_summary(compared: "Comparison") -> tuple[Table, list[str]]:
     rows, first = compared.rows, FIRST
     target = compared.plan.target
     title = _title(len(rows), first)
-    table = group_table(
-        rows[:first], compared.unit, target, title, compared.players, narrow=True
-    )
+    table = group_table(rows[:first], compared.unit, target, title, compared.players, narrow=True)
     sentences = []
     for name, key in compared.players.items():
         row = worst(rows, key)

@@ -56,9 +56,7 @@ GROUP_FIELDS = ["sex", "race", "age_group"]
 Record = dict[str, str]
 
 
-def applicants(
-    data: str | os.PathLike[str] | None, limit: int | None
-) -> tuple[Stream, str]:
+def applicants(data: str | os.PathLike[str] | None, limit: int | None) -> tuple[Stream, str]:
     """The stream of applicants in the file's order, and where they come from."""
     try:
         path = find(data)

@@ -48,9 +48,7 @@ def run(plan: Plan) -> Outcome:
         Variant("routing-adaptive", "Last path dearer", partial(simulate, "adaptive"), "third"),
     ]
     seeds = SEEDS[: plan.seeds]
-    return outcome_of(
-        variants, simulate_all(variants, seeds, plan.rounds or ROUNDS, plan.jobs)
-    )
+    return outcome_of(variants, simulate_all(variants, seeds, plan.rounds or ROUNDS, plan.jobs))
 
 
 def router(costs: str, seed: int, always_on: bool = True) -> Groupwise:
