@@ -9,7 +9,7 @@ from groupwise.losses import Loss, ZeroOne
 from groupwise.model import Groupwise
 from groupwise.oracles import Finite, FiniteClass
 from groupwise.protocols import Aggregator
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 
 class BlumLykouris(Groupwise):

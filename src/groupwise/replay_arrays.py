@@ -20,7 +20,7 @@ from groupwise.protocols import Aggregator, Learner
 from groupwise.reduction import Reduction
 from groupwise.regret.ledger import Ledger, keeps_sums
 from groupwise.regret.table import ALWAYS_ON, RegretTable, regret_table
-from groupwise.states import LARGEST, Index, Vector
+from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.stream import Chunk, Outcome, Stream, rows_at_a_time
 
 KEEP = ("advice", "weights")

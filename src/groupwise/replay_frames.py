@@ -12,7 +12,7 @@ from groupwise.kernels import compiling
 from groupwise.kernels.cells import Cells, of_sparse
 from groupwise.losses import Loss
 from groupwise.progress import progress_bar
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 from groupwise.stream import Chunk, Outcome, Stream, rows_at_a_time
 
 if TYPE_CHECKING:

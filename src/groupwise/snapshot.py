@@ -19,7 +19,7 @@ from groupwise.groups import from_dict
 from groupwise.learners.objects import name_of
 from groupwise.learners.ridge import RidgeBank
 from groupwise.losses import loss_from_dict
-from groupwise.states import HELD
+from groupwise.arrays import HELD
 from groupwise.ticket import Settled
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from groupwise.errors import TicketError
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.plays import play_from_dict, play_to_dict
 from groupwise.protocols import Awake, Row
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 SIGNATURE_BYTES = 8
 

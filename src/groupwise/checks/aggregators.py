@@ -17,7 +17,7 @@ from groupwise.losses import Absolute, Log, Loss, Square, ZeroOne
 from groupwise.protocols import Aggregator, Awake, Row
 from groupwise.reduction import PLAYS, Reduction
 from groupwise.replay_arrays import replay
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 GROUPS = 4
 ROUNDING = 1e-9

@@ -23,7 +23,7 @@ from groupwise.groups import Group
 from groupwise.model import Groupwise
 from groupwise.protocols import Aggregator, Learner
 from groupwise.regret.table import RegretTable
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 TARGET = "(label)"
 """The column in which labels go into a replay."""

@@ -13,7 +13,7 @@ from groupwise.learners import ContextualFTPL
 from groupwise.losses import Hamming, Loss, ZeroOne
 from groupwise.model import Groupwise
 from groupwise.oracles import Stumps
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 SEEDS = tuple(range(1_000, 1_020))
 """Fresh: nothing was tuned on them."""

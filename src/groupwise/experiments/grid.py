@@ -3,7 +3,7 @@
 import numpy as np
 
 from groupwise.oracles import ShortestPath
-from groupwise.states import Index
+from groupwise.arrays import Index
 
 Node = tuple[int, int]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupwise.partial_feedback import AppleTasting
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 Bools = NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ from groupwise.actions import ActionReduction
 from groupwise.groups import ALWAYS_ON
 from groupwise.learners.contextual_bank import ContextualBank
 from groupwise.model import Groupwise
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 POINTS = 25
 

@@ -10,7 +10,7 @@ from groupwise.experiments.outcome import Check, Outcome
 from groupwise.experiments.trace import Trace
 from groupwise.report.figure import Figure, Line, Panel
 from groupwise.report.table import Cell, Column, Table, mean_and_spread, number
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 from groupwise.stream import job_count
 
 THIRD = 1.0 / 3.0

@@ -14,7 +14,7 @@ from ..errors import FeatureError
 from ..groups import FrameMembership, Groups
 from ..groups.values import is_missing
 from ..protocols import Row
-from ..states import LARGEST
+from ..arrays import LARGEST
 from .layout import Layout, getter, pattern_of, remember_pattern
 from .parts import (
     Declared,

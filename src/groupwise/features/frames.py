@@ -13,7 +13,7 @@ from ..errors import FeatureError, GroupError
 from ..groups import FrameMembership
 from ..groups.columns import Column, Table, as_table
 from ..groups.values import value_name
-from ..states import LARGEST
+from ..arrays import LARGEST
 from .parts import EncodedFrame, Feature, FieldKind, Floats, Integers
 
 if TYPE_CHECKING:

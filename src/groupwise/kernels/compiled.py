@@ -1,7 +1,13 @@
 """How kernels are compiled: cached on disk, and without the interpreter's lock."""
 
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
 from numba import njit, types
-from numba.extending import intrinsic
+from numba.core.ccallback import CFunc
+
+from groupwise.kernels.addresses import INTERPRETED
 
 compiled = njit(nogil=True, cache=True, error_model="numpy", _nrt=True, forceinline=False)
 """For functions that make arrays."""
@@ -20,15 +26,26 @@ entry = njit(cache=True, error_model="numpy", _nrt=False)
 """The same, for calls too short to give up the lock: they are alone while they run."""
 
 
-@intrinsic
-def stay_apart(typing_context):
-    """Keep the function that calls this out of those that call it.
+class Kernel:
+    """A function (state, stretch) → int that other kernels call by its address.
 
-    What is rarely needed would take registers from what is needed every round.
+    Whoever calls it need not be compiled anew for it: the same loop over groups serves learners
+    that it has never heard of. Both arguments are addresses of messages.
     """
 
-    def generate(context, builder, signature, arguments):
-        builder.function.attributes.add("noinline")
-        return context.get_dummy_value()
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        self.function = function
 
-    return types.void(), generate
+    @cached_property
+    def _compiled(self) -> Any:
+        signature = types.int64(types.int64, types.int64)
+        options = {"nopython": True, "error_model": "numpy", "_nrt": False}
+        made = CFunc(self.function, (signature.args, signature.return_type), {}, options)
+        made.enable_caching()
+        made.compile()
+        return made
+
+    @property
+    def pointer(self) -> Any:
+        """What ``call`` takes."""
+        return self.function if INTERPRETED else self._compiled.address

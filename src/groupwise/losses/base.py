@@ -14,8 +14,8 @@ from groupwise.errors import ConfigurationError, LabelError
 class Loss:
     """What a prediction costs, in which range, and what may be done with it."""
 
-    kernel: ClassVar[int | None] = None
-    """The number of the compiled form (``kernels.losses``), where there is one."""
+    kernel: ClassVar[str]
+    """The name of the compiled form (``kernels.losses``)."""
     convex: ClassVar[bool] = False
     """May the weighted mean of the advice be played?"""
     linear_hindsight: ClassVar[bool] = False

@@ -22,7 +22,7 @@ class ZeroOne(Loss):
     1.0
     """
 
-    kernel: ClassVar[int] = 3
+    kernel: ClassVar[str] = "zero-one"
     low = 0.0
     high = 1.0
 
@@ -57,7 +57,7 @@ class ZeroOne(Loss):
 class _VectorLoss(Loss):
     """Labels are vectors; predictions are the actions themselves."""
 
-    kernel: ClassVar[int] = 4  # computed from the linear form, in kernels.actions
+    kernel: ClassVar[str] = "linear"
     vector: ClassVar[bool] = True
 
     def decode(self, scaled: Any) -> Any:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from groupwise.errors import ConfigurationError
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 
 def cost_vector(costs: ArrayLike, dimension: int) -> Vector:

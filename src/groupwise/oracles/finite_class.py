@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import erm_oracles
 from groupwise.oracles.costs import context_matrix, cost_matrix
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 TABLE_AXES = (2, 3)
 

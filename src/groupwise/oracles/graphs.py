@@ -8,7 +8,7 @@ import numpy as np
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import linear_oracles
 from groupwise.oracles.action_set import ActionSet
-from groupwise.states import Index
+from groupwise.arrays import Index
 
 Edge = tuple[Hashable, Hashable]
 

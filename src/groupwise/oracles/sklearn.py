@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from groupwise.errors import ConfigurationError
 from groupwise.oracles.costs import context_matrix, cost_matrix
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 
 @dataclass(frozen=True, eq=False)

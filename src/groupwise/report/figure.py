@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 
 @dataclass(frozen=True, eq=False)

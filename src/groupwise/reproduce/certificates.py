@@ -9,7 +9,7 @@ from groupwise.losses import Square
 from groupwise.regret.certificate import ROUNDING
 from groupwise.reproduce.clock import sums_at
 from groupwise.reproduce.settings import Settings
-from groupwise.states import Index, Vector
+from groupwise.arrays import Index, Vector
 
 
 class Experts(NamedTuple):

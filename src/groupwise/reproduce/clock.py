@@ -3,7 +3,7 @@
 import numpy as np
 
 from groupwise.regret.hindsight import least_squares_loss
-from groupwise.states import Index, Vector
+from groupwise.arrays import Index, Vector
 
 
 def moments(size: int, points: int) -> Index:

@@ -6,7 +6,7 @@ import numpy as np
 
 from groupwise.report.figure import Figure, Line, Panel
 from groupwise.reproduce.results import Result
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 BASELINE, OURS, CERTIFICATE = 0, 1, 2
 _ROUNDS = "rounds of the group"

@@ -9,7 +9,7 @@ from groupwise.datasets import Dataset, paper_order
 from groupwise.reproduce.certificates import Experts, certificates
 from groupwise.reproduce.clock import best_losses, moments, sums_at
 from groupwise.reproduce.settings import Settings
-from groupwise.states import Index, Vector
+from groupwise.arrays import Index, Vector
 
 POINTS = 60
 """How many moments of every group's own clock are kept, for the figures."""

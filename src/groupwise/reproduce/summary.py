@@ -8,7 +8,7 @@ import numpy as np
 
 from groupwise.datasets import published
 from groupwise.reproduce.run import Run
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 Pair = tuple[float, float]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupwise.states import Vector
+from groupwise.arrays import Vector
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise

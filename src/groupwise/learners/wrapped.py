@@ -2,32 +2,37 @@
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from groupwise.errors import ConfigurationError
-from groupwise.protocols import Awake, Learner, Row
-from groupwise.states import Vector
+from groupwise.arrays import Vector
+from groupwise.errors import ConfigurationError, SnapshotError
+from groupwise.protocols import Awake, Bank, Learner, Row, Setting
 
 
-class ObjectBank:
+class WrappedBank(Bank):
     """The Python learners of every group, made when a group is first learned from."""
 
-    def __init__(self, prototypes: Sequence[Learner]) -> None:
+    def __init__(
+        self, prototypes: Sequence[Learner], columns: Sequence[int], setting: Setting
+    ) -> None:
         self.prototypes = tuple(prototypes)
+        self.columns = list(columns)
+        self.setting = setting
         self.learners: dict[tuple[int, int], Learner] = {}
 
-    def reserve(self, groups: int, features: int) -> None:
-        """Nothing to reserve: objects are made when they are first updated."""
-
-    def advise(self, awake: Awake, row: Row) -> Vector:
+    def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """A row per awake group, a column per learner."""
-        out = np.empty((awake.groups.size, len(self.prototypes)))
+        row = row.without_zeros()
+        out = np.empty((len(awake.groups), len(self.prototypes)))
         for a, (group, weight) in enumerate(_pairs(awake)):
-            for k in range(len(self.prototypes)):
+            for k, column in enumerate(self.columns):
                 learner = self._learner(group, k, weight)
+                if hasattr(learner, "draw"):
+                    expert = group * self.setting.experts + column
+                    learner.draw((self.setting.seed, number, expert, attempt))
                 out[a, k] = learner.advise(row, weight)
                 if not math.isfinite(out[a, k]):
                     raise ConfigurationError(
@@ -36,9 +41,9 @@ class ObjectBank:
                     )
         return out
 
-    def step(self, awake: Awake, row: Row, label: float) -> Vector:
-        """Advice as of now, then the update. All learners are updated, or none."""
-        out = self.advise(awake, row)
+    def update(self, awake: Awake, row: Row, label: Any) -> None:
+        """All learners are updated, or none."""
+        row = row.without_zeros()
         updated: dict[tuple[int, int], Learner] = {}
         for group, weight in _pairs(awake):
             for k in range(len(self.prototypes)):
@@ -46,7 +51,18 @@ class ObjectBank:
                 learner.update(row, label, weight)
                 updated[group, k] = learner
         self.learners.update(updated)
-        return out
+
+    def restart(self) -> None:
+        """Forget what was learned."""
+        self.learners = {}
+
+    def save(self, groups: int, features: int) -> dict[str, Any]:
+        """Objects cannot be saved."""
+        raise SnapshotError(f"{name_of(self.prototypes[0])} cannot be saved in a snapshot.")
+
+    def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
+        """Objects cannot be saved."""
+        raise SnapshotError(f"{name_of(self.prototypes[0])} cannot be read from a snapshot.")
 
     def _learner(self, group: int, k: int, weight: float) -> Learner:
         learner = self.learners.get((group, k), self.prototypes[k])
