@@ -74,7 +74,6 @@ class Work:
         alone = len(reduction.banks) == 1
         shapes = [(self.groups.size, len(bank.columns)) for bank in reduction.banks]
         self.advice = [self.outcome.advice] if alone else [np.empty(shape) for shape in shapes]
-        reduction.reserve(self.parts.groups, self.features)
 
     def __iter__(self) -> Iterator[tuple[slice, int, Awake, Row, float]]:
         for t, label in enumerate(self.labels.tolist()):
@@ -110,9 +109,10 @@ class Stream:
             before: Work | None = None
             at_work: list[Future[None]] = []
             for chunk in chunks:
-                self._finish(before, at_work)
                 work = Work(chunk, number, slots, self.reduction)
                 number += chunk.labels.size
+                self._finish(before, at_work)
+                self.reduction.reserve(work.parts.groups, work.features)
                 at_work = [pool.submit(self._learn, work, True) for _ in range(self.jobs - 1)]
                 self._settle(before, done)
                 before = work
