@@ -24,7 +24,7 @@ from groupwise.configuration import (
     checked_seed,
     with_intersections,
 )
-from groupwise.errors import TicketError
+from groupwise.errors import ConfigurationError, TicketError
 from groupwise.features import Encoder
 from groupwise.groups import ALWAYS_ON, Group, Groups
 from groupwise.kernels import compiling
@@ -157,6 +157,25 @@ class Groupwise:
             len(self._encoder.names),
             self._version,
         )
+
+    def best_elsewhere(self, group: str, of: str) -> float:
+        """What the best action or policy of the group ``of`` would have lost on ``group``.
+
+        In hindsight and in the label's units, as ``best_loss`` in :meth:`regret`, which is what it
+        is where both groups are the same. For learners of actions (``FTPL``, ``ContextualFTPL``).
+        """
+        banks = [bank for bank, _ in self._reduction.banks if hasattr(bank, "lost_by_best_of")]
+        if not banks:
+            raise ConfigurationError(
+                "best_elsewhere compares actions or policies: it needs learners such as "
+                "learners.FTPL or learners.ContextualFTPL."
+            )
+        for name in (group, of):
+            if name not in self._index:
+                raise ConfigurationError(f"No row of group {name!r} has been learned from yet.")
+        own, other = self._index[group], self._index[of]
+        best: Any = min(banks, key=lambda bank: bank.best(other))
+        return float(best.lost_by_best_of(other, own))
 
     def replay(
         self,

@@ -137,6 +137,11 @@ class ContextualBank:
         costs = self.state.seen[group, : self.contexts.count]
         return self._least(costs) + float(self.state.offset[group])
 
+    def lost_by_best_of(self, other: int, group: int) -> float:
+        """What the best policy of another group would have lost on a group."""
+        seen = self.state.seen[:, : self.contexts.count]
+        return self._loss(self._policy(seen[other]), seen[group]) + float(self.state.offset[group])
+
     def bound(self, group: int) -> float | None:
         """Σ w (1 − e^{−κ ε_t w}) + W/(n ε_T); None for a heuristic oracle."""
         if not self.exact:
@@ -265,7 +270,11 @@ class ContextualBank:
         contexts = self.contexts.matrix[: len(costs)]
         if hasattr(self.oracle, "least"):
             return float(self.oracle.least(contexts, _plain(costs)))
-        policy = self._policy(costs)
+        return self._loss(self._policy(costs), costs)
+
+    def _loss(self, policy: Any, costs: Vector) -> float:
+        """Σ_x ⟨f(x), costs_x⟩ over the first contexts, as many as there are costs."""
+        contexts = self.contexts.matrix[: len(costs)]
         actions = np.array([np.atleast_1d(policy(x)) for x in contexts], dtype=np.float64)
         return float(np.sum(actions * costs))
 

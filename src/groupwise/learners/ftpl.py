@@ -215,6 +215,11 @@ class FTPLBank:
         costs = self.state.seen[group]
         return float(self.learner.oracle.minimise(costs) @ costs + self.state.offset[group])
 
+    def lost_by_best_of(self, other: int, group: int) -> float:
+        """What the best action of another group would have lost on a group."""
+        action = self.learner.oracle.minimise(self.state.seen[other])
+        return float(action @ self.state.seen[group] + self.state.offset[group])
+
     def bound(self, group: int) -> float | None:
         """R Σ w² ε_t ‖c_t‖₁ + W/ε_T, scaled."""
         clock = float(self.state.clock[group])
