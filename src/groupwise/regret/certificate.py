@@ -9,7 +9,7 @@
 - *delay*: the loss that playing before earlier labels had arrived has cost, measured.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,16 @@ def aggregator_bounds(reduction: Reduction, groups: int) -> Vector:
     )
 
 
+def least_learner(learner: Vector, aggregator: Vector) -> Any:
+    """On the last axis, the learner whose term and the aggregator's bound to it sum to least."""
+    return np.argmin(learner + aggregator, axis=-1)
+
+
+def leaves_range(regret: Any) -> Any:
+    """Is some |r| > 1, after which the certificates of a bounded loss are void?"""
+    return np.abs(regret) > 1.0 + ROUNDING
+
+
 def certify(
     reduction: Reduction, ledger: Ledger, group: int, best: float, bounds: Vector
 ) -> Certificate:
@@ -55,12 +65,12 @@ def certify(
     unit = reduction.loss.unit
     proved = reduction.learner_bounds(group)
     learner_terms = ledger.state.expert_loss[group] - best if proved is None else proved
-    least = int(np.argmin(learner_terms + bounds[group]))
+    least = int(least_learner(learner_terms, bounds[group]))
     learner = unit * float(learner_terms[least])
     aggregator = unit * float(bounds[group, least])
     delay = unit * float(ledger.state.delay[group])
     total = learner + aggregator + delay
-    beyond = reduction.loss.bounded and float(reduction.state.largest[0]) > 1.0 + ROUNDING
+    beyond = reduction.loss.bounded and leaves_range(reduction.state.largest[0])
     if not reduction.loss.ranged or beyond:
         status = VOID
     elif total > unit * float(ledger.state.rounds[group]):

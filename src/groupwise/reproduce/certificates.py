@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupwise.losses import Square
-from groupwise.regret.certificate import ROUNDING
+from groupwise.regret.certificate import least_learner, leaves_range
 from groupwise.reproduce.clock import sums_at
 from groupwise.reproduce.settings import Settings
 from groupwise.states import Index, Vector
@@ -45,13 +45,14 @@ def certificates(
     sums = zip(regret, absolute, strict=True)
     bounds = np.array([aggregator.bound(*both, prior, Square())[group] for both in sums])
     learner = sums_at(experts.losses[group], ends) - best[:, None]
-    return (learner + bounds).min(axis=1), times > _void_from(experts)
+    least = np.arange(ends.size), least_learner(learner, bounds)
+    return learner[least] + bounds[least], times > _void_from(experts)
 
 
 def _void_from(experts: Experts) -> float:
     """The first row on which some |r_i| > 1, after which no certificate holds."""
     found = [
-        rows[(np.abs(values) > 1.0 + ROUNDING).any(axis=1)]
+        rows[leaves_range(values).any(axis=1)]
         for rows, values in zip(experts.rows, experts.regrets, strict=True)
     ]
     return min((float(rows[0]) for rows in found if rows.size), default=np.inf)
