@@ -12,6 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = [
     {"errors", "states", "progress"},
+    {"writing"},
     {"arrays", "kernels", "losses", "groups", "archive", "datasets"},
     {"protocols", "blocks"},
     {"features", "oracles"},

@@ -12,12 +12,12 @@ from groupwise.progress import meter
 from groupwise.report.records import json_text
 from groupwise.report.versions import versions
 from groupwise.tabular.curves import Curve, Curves, regret_of
-from groupwise.tabular.outputs import outputs
 from groupwise.tabular.proposal import infinite, missing
 from groupwise.tabular.ranking import Row, ranked
 from groupwise.tabular.rows import Piece, pieces, replay
 from groupwise.tabular.run import facts, piece_size
 from groupwise.tabular.text import quoted
+from groupwise.writing import outputs
 
 if TYPE_CHECKING:
     from groupwise.groups import FrameMembership
@@ -163,6 +163,6 @@ def _write(compared: Comparison, out: Path) -> None:
         "versions": versions(),
     }
     with outputs(out) as files:
-        files.write(COMPARISON, json_text(record))
-        files.write(REPORT, compare_page(compared))
+        files.path(COMPARISON).write_text(json_text(record), "utf-8")
+        files.path(REPORT).write_text(compare_page(compared), "utf-8")
         files.publish()

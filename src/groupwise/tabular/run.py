@@ -10,11 +10,11 @@ from groupwise.report.records import json_text
 from groupwise.report.versions import versions
 from groupwise.tabular import model_file
 from groupwise.tabular.curves import POINTS, Curves, regret_of
-from groupwise.tabular.outputs import outputs
 from groupwise.tabular.predictions import joined, prediction_file
 from groupwise.tabular.ranking import afterwards
 from groupwise.tabular.rows import AT_MOST, pieces, replay
 from groupwise.tabular.scan import Scan, scan
+from groupwise.writing import outputs
 
 if TYPE_CHECKING:
     from groupwise.regret.table import RegretTable
@@ -90,8 +90,8 @@ def run(
         width = len(model._encoder.names)
         finished = Finished(found, plan, table, curves, model.loss.unit, width, seconds)
         model_file.save(model, files.path(MODEL), model_file.Reading(plan.target, plan.kinds))
-        files.write(REGRET, json_text(record(finished)))
-        files.write(REPORT, run_page(finished))
+        files.path(REGRET).write_text(json_text(record(finished)), "utf-8")
+        files.path(REPORT).write_text(run_page(finished), "utf-8")
         files.publish()
     return finished
 
