@@ -11,7 +11,7 @@ def run_experiments(
 ) -> bool:
     """Run them one after another; True if all that they claim holds."""
     from groupwise.experiments import Plan, run
-    from groupwise.report.terminal import console, show
+    from groupwise.report.tables import console, show
 
     screen = console()
     holds = True

@@ -95,7 +95,7 @@ def command(
     from groupwise.cli.experiments import run_experiments
     from groupwise.datasets import PAPER_SEEDS
     from groupwise.experiments import NAMES
-    from groupwise.report.terminal import console, show
+    from groupwise.report.tables import console, show
     from groupwise.reproduce.experiments import ORDERS
     from groupwise.reproduce.reproduction import Plan, reproduce
     from groupwise.reproduce.settings import chosen_settings

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from groupwise.report.figure import Figure
-from groupwise.report.table import Table
+from groupwise.report.figures import Figure
+from groupwise.report.tables import Table
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,10 @@ from typing import Any
 
 from groupwise.errors import ConfigurationError
 from groupwise.experiments.outcome import Check, Outcome, Plan
-from groupwise.report.drawing import draw
-from groupwise.report.inline import inline
-from groupwise.report.latex import latex
-from groupwise.report.page import Illustration, Page, Section, html
-from groupwise.report.records import json_text
-from groupwise.report.table import Cell, Column, Table
-from groupwise.report.versions import versions
-from groupwise.report.writing import folder, write
+from groupwise.report.figures import draw, inline
+from groupwise.report.page import Illustration, Page, Section, html, versions
+from groupwise.report.tables import Cell, Column, Table, json_text, latex
+from groupwise.writing import folder, write
 
 NAMES = (
     "routing",

@@ -8,8 +8,8 @@ import numpy as np
 
 from groupwise.experiments.outcome import Check, Outcome
 from groupwise.experiments.trace import Trace
-from groupwise.report.figure import Figure, Line, Panel
-from groupwise.report.table import Cell, Column, Table, mean_and_spread, number
+from groupwise.report.figures import Figure, Line, Panel
+from groupwise.report.tables import Cell, Column, Table, mean_and_spread, number
 from groupwise.states import Vector
 from groupwise.stream import job_count
 

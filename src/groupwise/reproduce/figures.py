@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from groupwise.report.figure import Figure, Line, Panel
+from groupwise.report.figures import Figure, Line, Panel
 from groupwise.reproduce.results import Result
 from groupwise.states import Vector
 

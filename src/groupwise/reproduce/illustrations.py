@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from groupwise.report.drawing import Drawing, draw
-from groupwise.report.figure import Figure
-from groupwise.report.inline import inline
+from groupwise.report.figures import Drawing, Figure, draw, inline
 from groupwise.report.page import Illustration
-from groupwise.report.writing import folder, write
 from groupwise.reproduce.figures import figures_of
 from groupwise.reproduce.results import Result
 from groupwise.stream import job_count
+from groupwise.writing import folder, write
 
 FOLDER = "figures"
 FEW = 4

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from groupwise.report.page import Illustration, Page, Section
-from groupwise.report.versions import versions
+from groupwise.report.page import Illustration, Page, Section, versions
 from groupwise.reproduce.results import Result
 from groupwise.reproduce.tables import NOTE, summary_table, table_of
 

@@ -11,10 +11,8 @@ from groupwise.datasets import PAPER_SEEDS
 from groupwise.datasets._files import ENVIRONMENT, cache
 from groupwise.errors import ConfigurationError, DatasetError
 from groupwise.progress import progress_bar
-from groupwise.report.latex import latex
 from groupwise.report.page import html
-from groupwise.report.records import csv_text, json_text
-from groupwise.report.writing import folder, write
+from groupwise.report.tables import csv_text, json_text, latex
 from groupwise.reproduce.engine import LOCAL, Task, checked_engine, run_tasks
 from groupwise.reproduce.experiments import (
     ORDERS,
@@ -32,6 +30,7 @@ from groupwise.reproduce.settings import Settings
 from groupwise.reproduce.store import Store, key_of
 from groupwise.reproduce.summary import summarise
 from groupwise.reproduce.tables import EXACT, table_of
+from groupwise.writing import folder, write
 
 OPTIONAL = "adult"
 """The experiment whose file may not be passed on, so that "all" must do without it."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from groupwise import __version__
 from groupwise.datasets import Dataset
-from groupwise.report.writing import folder, write
 from groupwise.reproduce.experiments import Source
 from groupwise.reproduce.run import POINTS, Run
 from groupwise.reproduce.settings import Settings
+from groupwise.writing import folder, write
 
 FOLDER = ".cache"
 SCHEMA = 1

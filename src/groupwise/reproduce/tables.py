@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from groupwise.report.table import Cell, Column, Table, mean_and_spread, number
+from groupwise.report.tables import Cell, Column, Table, mean_and_spread, number
 from groupwise.reproduce.results import Result
 from groupwise.reproduce.summary import Pair, Row
 

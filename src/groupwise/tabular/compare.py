@@ -9,8 +9,8 @@ import numpy as np
 
 from groupwise.errors import ConfigurationError, DataError
 from groupwise.progress import meter
-from groupwise.report.records import json_text
-from groupwise.report.versions import versions
+from groupwise.report.page import versions
+from groupwise.report.tables import json_text
 from groupwise.tabular.curves import Curve, Curves, regret_of
 from groupwise.tabular.proposal import infinite, missing
 from groupwise.tabular.ranking import Row, ranked

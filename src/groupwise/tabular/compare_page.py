@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from groupwise.report.page import Page, html
-from groupwise.report.versions import versions
+from groupwise.report.page import Page, html, versions
 from groupwise.tabular.page import (
     ahead,
     all_section,

@@ -5,11 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupwise.report.drawing import draw
-from groupwise.report.figure import Figure, Line, Panel
-from groupwise.report.inline import inline
-from groupwise.report.page import Illustration, Page, Section, html
-from groupwise.report.versions import versions
+from groupwise.report.figures import Figure, Line, Panel, draw, inline
+from groupwise.report.page import Illustration, Page, Section, html, versions
 from groupwise.tabular.curves import Curve
 from groupwise.tabular.ranking import ENOUGH, Row, most_gained, ranked, worst
 from groupwise.tabular.tables import BEST, OURS, SINGLE, group_table, title_of, typical_error

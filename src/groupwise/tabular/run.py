@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupwise.progress import meter
-from groupwise.report.records import json_text
-from groupwise.report.versions import versions
+from groupwise.report.page import versions
+from groupwise.report.tables import json_text
 from groupwise.tabular import model_file
 from groupwise.tabular.curves import POINTS, Curves, regret_of
 from groupwise.tabular.predictions import joined, prediction_file

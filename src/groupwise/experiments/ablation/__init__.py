@@ -8,8 +8,8 @@ from groupwise.experiments import classification, routing
 from groupwise.experiments.outcome import Check, Outcome, Plan
 from groupwise.experiments.trace import Trace
 from groupwise.experiments.variants import Variant, simulate_all
-from groupwise.report.figure import Figure, Line, Panel
-from groupwise.report.table import Cell, Column, Table, mean_and_spread, number
+from groupwise.report.figures import Figure, Line, Panel
+from groupwise.report.tables import Cell, Column, Table, mean_and_spread, number
 
 TITLE = "With and without the always-on group"
 ABOUT = (

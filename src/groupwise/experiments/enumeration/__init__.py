@@ -15,8 +15,8 @@ from groupwise.learners import FTPL, ContextualFTPL
 from groupwise.losses import Hamming, Linear, ZeroOne
 from groupwise.model import Groupwise
 from groupwise.oracles import Finite, FiniteClass, Stumps
-from groupwise.report.figure import Figure, Line, Panel
-from groupwise.report.table import Cell, Column, Table, number
+from groupwise.report.figures import Figure, Line, Panel
+from groupwise.report.tables import Cell, Column, Table, number
 
 TITLE = "What enumerating all policies costs"
 ABOUT = (

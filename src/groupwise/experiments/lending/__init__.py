@@ -15,8 +15,8 @@ from groupwise.losses import ZeroOne
 from groupwise.model import Groupwise
 from groupwise.oracles import Stumps
 from groupwise.partial_feedback import AppleTasting
-from groupwise.report.figure import Figure, Line, Panel
-from groupwise.report.table import Cell, Column, Table, mean_and_spread, number
+from groupwise.report.figures import Figure, Line, Panel
+from groupwise.report.tables import Cell, Column, Table, mean_and_spread, number
 from groupwise.stream import job_count
 
 TITLE = "Lending: labels only where a loan is given"

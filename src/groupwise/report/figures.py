@@ -1,20 +1,46 @@
-"""Drawing figures with matplotlib, as SVG and PDF.
+"""Figures: panels of lines with bands, drawn with matplotlib as SVG and PDF, and cut for a page.
 
 Every panel has the same cell of a plain grid under a strip for the legend, so that a page can cut
-the drawing into panels and let them flow.
+the drawing into panels and let them flow with its width, in its colours and its font.
+
+The series are those of Okabe and Ito, which people with any colour vision can tell apart. In files
+figures have the light colours; on a page each becomes the style sheet's variable of its name.
 """
 
 import io
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from xml.etree import ElementTree
 
-from groupwise.report.figure import Figure, Line, Panel
-from groupwise.report.palette import LIGHT, SERIES
+from groupwise.states import Vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
+LIGHT = {
+    "ink": "#1b2430",
+    "faint": "#5c6773",
+    "rule": "#d5dae0",
+    "series-0": "#0072b2",
+    "series-1": "#d55e00",
+    "series-2": "#009e73",
+    "series-3": "#aa4499",
+    "series-4": "#6b7280",
+}
+DARK = {
+    "ink": "#e6e9ed",
+    "faint": "#9aa5b1",
+    "rule": "#38424d",
+    "series-0": "#56b4e9",
+    "series-1": "#ff9c4a",
+    "series-2": "#3fd0a4",
+    "series-3": "#e08bd2",
+    "series-4": "#b6bfca",
+}
+SERIES = [LIGHT[name] for name in LIGHT if name.startswith("series-")]
 CELL = (3.0, 2.15)
 """Width and height of a panel's cell, in inches."""
 HEADER = 0.34
@@ -40,6 +66,56 @@ _STYLE: Any = {
     "ytick.major.width": 0.6,
     "text.color": LIGHT["ink"],
 }
+SVG = "http://www.w3.org/2000/svg"
+XLINK = "http://www.w3.org/1999/xlink"
+_IDENTIFIER = re.compile(r'(\bid="|url\(#|href="#)')
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A curve, with a band of ± ``spread`` around it where that is given.
+
+    A line without a label is not in the legend.
+    ``colour`` is a place in the palette: 0 is the baseline's blue, 1 our orange, 2 … are free.
+    """
+
+    label: str
+    x: Vector
+    y: Vector
+    spread: Vector | None = None
+    colour: int = 0
+    style: Literal["solid", "dashed", "marked"] = "solid"
+
+    @classmethod
+    def over_seeds(cls, label: str, x: Vector, values: Vector, colour: int) -> "Line":
+        """The mean of several curves, a row of ``values`` each, ± their standard deviation."""
+        return cls(label, x, values.mean(axis=0), values.std(axis=0), colour)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One set of axes. The note stands in a corner of it."""
+
+    title: str
+    lines: tuple[Line, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """Panels of equal size in rows of ``columns``.
+
+    With ``shared_legend`` the lines of the first panel explain all panels; otherwise every panel
+    has a legend of its own.
+    """
+
+    name: str
+    caption: str
+    x_label: str
+    y_label: str
+    panels: tuple[Panel, ...]
+    shared_legend: bool = True
+    columns: int = 3
 
 
 class Drawing(NamedTuple):
@@ -174,3 +250,43 @@ def short(value: float) -> str:
     """
     text = f"{value / 1000:.6g}k" if abs(value) >= 10_000 else f"{value:.6g}"
     return text.replace("-", "−")
+
+
+class Inline(NamedTuple):
+    """SVG for a page: what the panels refer to, and the panels, each with its title."""
+
+    definitions: str
+    panels: tuple[tuple[str, str], ...]
+
+
+def inline(figure: Figure, drawing: Drawing) -> Inline:
+    """Cut a drawing into panels, colours turned into the page's variables.
+
+    Identifiers get the figure's name in front, since all drawings of a page share one document.
+    """
+    text = _IDENTIFIER.sub(rf"\g<1>{figure.name}-", rounded(drawing.svg, 1))
+    for name, colour in LIGHT.items():
+        text = text.replace(colour, f"var(--{name})")
+    ElementTree.register_namespace("", SVG)
+    ElementTree.register_namespace("xlink", XLINK)
+    root = ElementTree.fromstring(text)
+    definitions = "".join(map(_text, root.findall(f"{{{SVG}}}defs")))
+    return Inline(definitions, tuple(_panels(figure, drawing, root)))
+
+
+def _panels(
+    figure: Figure, drawing: Drawing, root: ElementTree.Element
+) -> Iterator[tuple[str, str]]:
+    groups = {group.get("id"): group for group in root.iter(f"{{{SVG}}}g")}
+    for number, (panel, cell) in enumerate(zip(figure.panels, drawing.cells, strict=True), 1):
+        box = " ".join(f"{value:g}" for value in cell)
+        axes = _text(groups[f"{figure.name}-axes_{number}"])
+        yield panel.title, f'<svg viewBox="{box}" aria-hidden="true">{axes}</svg>'
+
+
+def _text(element: ElementTree.Element) -> str:
+    written = ElementTree.tostring(element, encoding="unicode")
+    for namespace in (f' xmlns="{SVG}"', f' xmlns:xlink="{XLINK}"'):
+        written = written.replace(namespace, "")
+    lines = (line.strip() for line in written.splitlines())
+    return " ".join(line for line in lines if line)
