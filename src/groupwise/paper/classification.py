@@ -5,14 +5,13 @@ from functools import partial
 
 import numpy as np
 
-from groupwise.experiments.outcome import Outcome, Plan
-from groupwise.experiments.trace import Recorder, Trace
-from groupwise.experiments.variants import Variant, outcome_of, simulate_all
 from groupwise.groups import where
 from groupwise.learners import ContextualFTPL
 from groupwise.losses import Hamming, Loss, ZeroOne
 from groupwise.model import Groupwise
 from groupwise.oracles import Stumps
+from groupwise.paper.claims import Outcome, Request, Study
+from groupwise.paper.variants import Following, Trace, Variant, outcome_of, simulate_all
 from groupwise.states import Vector
 
 SEEDS = tuple(range(1_000, 1_020))
@@ -26,7 +25,7 @@ FIELDS = [f"bit{i}" for i in range(BITS)]
 CONTEXTS = np.array(list(itertools.product([0.0, 1.0], repeat=BITS)))
 LABELS = (1, 3)
 ADAPTIVE = (0.0, 0.15, 1.0)
-SETTING_ABOUT = (
+ABOUT = (
     "Contexts are 6 bits; each of four groups holds a context with chance 0.25 and has a stump of "
     "its own. The first active group’s stump gives the label, another stump where none is active; "
     "5 % of the labels are flipped. One label, or three, each with stumps of its own. Some of the "
@@ -36,9 +35,9 @@ SETTING_ABOUT = (
 )
 
 
-def variants_of(setting: str) -> list[Variant]:
+def run(setting: str, request: Request) -> Outcome:
     """One label and three, with each share of adaptive labels."""
-    return [
+    variants = [
         Variant(
             f"{setting}-{labels}-{round(100 * adaptive)}",
             f"{labels} label{'s' if labels > 1 else ''}, {round(100 * adaptive)} % adaptive",
@@ -48,13 +47,8 @@ def variants_of(setting: str) -> list[Variant]:
         for labels in LABELS
         for adaptive in ADAPTIVE
     ]
-
-
-def run_setting(setting: str, plan: Plan) -> Outcome:
-    """All variants in one setting."""
-    variants = variants_of(setting)
-    seeds = SEEDS[: plan.seeds]
-    return outcome_of(variants, simulate_all(variants, seeds, plan.rounds or ROUNDS, plan.jobs))
+    seeds, rounds = SEEDS[: request.seeds], request.rounds or ROUNDS
+    return outcome_of(variants, simulate_all(variants, seeds, rounds, request.jobs))
 
 
 def labeller(setting: str, labels: int, seed: int, always_on: bool = True) -> Groupwise:
@@ -83,12 +77,12 @@ def simulate(
     """One run."""
     rng = np.random.default_rng(seed)
     model = labeller(setting, labels, seed, always_on)
-    recorder = Recorder(model, rounds)
+    following = Following(model, rounds)
     stumps = stump_table().astype(int)
     chosen = np.array([rng.permutation(2 * BITS)[: GROUPS + 1] for _ in range(labels)])
     cells = CONTEXTS.astype(int).tolist()
     last: dict[int, list[int]] = {}
-    for _ in range(rounds):
+    for _ in following:
         context = int(rng.integers(len(CONTEXTS)))
         member = rng.random(GROUPS) < MEMBERSHIP
         active = int(member.argmax()) if member.any() else GROUPS
@@ -101,5 +95,17 @@ def simulate(
         ticket = model.predict(row)
         last[context] = np.atleast_1d(ticket.prediction).tolist()
         model.learn(ticket, int(truth[0]) if labels == 1 else truth)
-        recorder.after_round()
-    return recorder.trace()
+    return following.trace()
+
+
+TRANSDUCTIVE = Study(
+    "Classification with every context known in advance",
+    f"{ABOUT}Here S holds all 64 contexts, which get fake samples with Laplace noise every round.",
+    partial(run, "transductive"),
+)
+SEPARATOR = Study(
+    "Classification with a separator of the class",
+    f"{ABOUT}Here S is the separator that the oracle names: 4 contexts that tell all 14 stumps "
+    "apart; contexts themselves may be anything.",
+    partial(run, "separator"),
+)

@@ -1,18 +1,22 @@
-"""Running variants of an experiment over seeds, and their regrets as tables and figures."""
+"""Variants of an experiment over seeds: every group's regret over time, as tables and figures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from groupwise.experiments.outcome import Check, Outcome
-from groupwise.experiments.trace import Trace
+from groupwise.groups import ALWAYS_ON
+from groupwise.model import Groupwise
+from groupwise.paper.claims import Check, Outcome
+from groupwise.paper.engine import in_processes
+from groupwise.regret.curves import Curve, Recorder, moments
 from groupwise.report.figures import Figure, Line, Panel
-from groupwise.report.tables import Cell, Column, Table, mean_and_spread, number
+from groupwise.report.tables import Cell, Column, Table, number, over_seeds
 from groupwise.states import Vector
-from groupwise.stream import job_count
 
+POINTS = 25
+ROUNDING = 1e-9
 THIRD = 1.0 / 3.0
 
 COLUMNS = (
@@ -25,6 +29,50 @@ COLUMNS = (
     Column("Status", numeric=False),
     Column("Best differs from overall", numeric=False),
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One run: a curve and a status for every group, and whose best is not the overall best."""
+
+    curves: Mapping[str, Curve]
+    status: Mapping[str, str]
+    differs: frozenset[str]
+
+
+class Following:
+    """Counts the rounds of a run, and takes down the model's regret table after some of them."""
+
+    def __init__(self, model: Groupwise, rounds: int) -> None:
+        self.model = model
+        self.rounds = rounds
+        self._moments = moments(rounds, POINTS)
+        self._recorder = Recorder()
+
+    def __iter__(self) -> Iterator[int]:
+        wanted = set(self._moments.tolist())
+        for time in range(1, self.rounds + 1):
+            yield time
+            if time in wanted:
+                self._recorder.record(time, self.model.regret())
+
+    def trace(self) -> Trace:
+        """The whole run."""
+        table = self.model.regret()
+        rows = {row["group"]: row for row in sorted(table, key=lambda row: row["group"])}
+        rows |= {ALWAYS_ON: rows.pop(ALWAYS_ON)} if ALWAYS_ON in rows else {}  # it comes last
+        curves = self._recorder.curves()
+        differs = (
+            group
+            for group, row in rows.items()
+            if ALWAYS_ON in rows
+            and self.model.best_elsewhere(group, ALWAYS_ON) > row["best_loss"] + ROUNDING
+        )
+        return Trace(
+            {group: curves[group].at(self._moments) for group in rows},
+            {group: row["status"] for group, row in rows.items()},
+            frozenset(differs),
+        )
 
 
 @dataclass(frozen=True)
@@ -45,28 +93,22 @@ def simulate_all(
     variants: Sequence[Variant], seeds: Sequence[int], rounds: int, jobs: int | None
 ) -> dict[str, list[Trace]]:
     """Every variant's runs, by its name."""
-    tasks = [(variant, seed) for variant in variants for seed in seeds]
-    count = job_count(jobs)
-    if count == 1:
-        traces = [variant.simulate(seed, rounds) for variant, seed in tasks]
-    else:
-        import joblib
-
-        parallel: Any = joblib.Parallel(count, "loky")
-        traces = parallel(joblib.delayed(v.simulate)(seed, rounds) for v, seed in tasks)
-    found: dict[str, list[Trace]] = {variant.name: [] for variant in variants}
-    for (variant, _), trace in zip(tasks, traces, strict=True):
-        found[variant.name].append(trace)
-    return found
+    calls = [partial(variant.simulate, seed, rounds) for variant in variants for seed in seeds]
+    traces = list(in_processes(calls, jobs))
+    starts = range(0, len(traces), len(seeds))
+    return {
+        variant.name: traces[start : start + len(seeds)]
+        for variant, start in zip(variants, starts, strict=True)
+    }
 
 
-def outcome_of(variants: Sequence[Variant], traces: dict[str, list[Trace]]) -> Outcome:
+def outcome_of(variants: Sequence[Variant], traces: Mapping[str, Sequence[Trace]]) -> Outcome:
     """Tables, figures, claims and numbers of all variants."""
     checks, numbers = [], {}
     for variant in variants:
         of_seeds = traces[variant.name]
         judged = judged_groups(of_seeds)
-        for group in of_seeds[0].groups:
+        for group in of_seeds[0].curves:
             regret, baseline, certificate = means(of_seeds, group)
             numbers[f"{variant.name}/{group}/regret"] = regret
             numbers[f"{variant.name}/{group}/baseline"] = baseline
@@ -94,39 +136,48 @@ def outcome_of(variants: Sequence[Variant], traces: dict[str, list[Trace]]) -> O
 
 def judged_groups(of_seeds: Sequence[Trace]) -> list[str]:
     """The groups whose best differs from the overall best, in at least half of the runs."""
-    groups = of_seeds[0].groups
-    share = np.mean([trace.differs for trace in of_seeds], axis=0)
-    return [group for group, part in zip(groups, share.tolist(), strict=True) if part >= 0.5]
+    half = len(of_seeds) / 2
+    groups = of_seeds[0].curves
+    return [group for group in groups if sum(group in t.differs for t in of_seeds) >= half]
+
+
+def finals(of_seeds: Sequence[Trace], group: str, what: str) -> Vector:
+    """The last value of a group's curve, in every run."""
+    return np.array([getattr(trace.curves[group], what)[-1] for trace in of_seeds])
 
 
 def means(of_seeds: Sequence[Trace], group: str) -> tuple[float, float, float]:
     """The mean final regret, baseline regret and certificate of a group."""
-    g = of_seeds[0].groups.index(group)
     regret, baseline, certificate = (
-        float(np.mean([getattr(trace, key)[g, -1] for trace in of_seeds]))
-        for key in ("regret", "baseline", "certificate")
+        float(finals(of_seeds, group, what).mean())
+        for what in ("regret", "baseline_regret", "certificate")
     )
     return regret, baseline, certificate
+
+
+def line(of_seeds: Sequence[Trace], group: str, what: str, label: str, colour: int) -> Line:
+    """A group's curve over all runs."""
+    rounds = np.mean([trace.curves[group].rounds for trace in of_seeds], axis=0)
+    values = np.array([getattr(trace.curves[group], what) for trace in of_seeds])
+    return Line.over_seeds(label, rounds, values, colour)
 
 
 def table_of(variant: Variant, of_seeds: Sequence[Trace]) -> Table:
     """One variant's final figures."""
     judged = judged_groups(of_seeds)
     rows = []
-    for g, group in enumerate(of_seeds[0].groups):
+    for group in of_seeds[0].curves:
         regret, baseline, certificate = means(of_seeds, group)
-        ours = np.array([trace.regret[g, -1] for trace in of_seeds])
-        theirs = np.array([trace.baseline[g, -1] for trace in of_seeds])
         missed = variant.claims == "third" and group in judged and regret > THIRD * baseline
         rows.append(
             (
                 Cell(group),
-                Cell(f"{np.mean([trace.rounds[g, -1] for trace in of_seeds]):,.0f}"),
-                Cell(mean_and_spread((baseline, float(theirs.std())), 1)),
-                Cell(mean_and_spread((regret, float(ours.std())), 1)),
+                Cell(f"{finals(of_seeds, group, 'rounds').mean():,.0f}"),
+                Cell(over_seeds(finals(of_seeds, group, "baseline_regret"))),
+                Cell(over_seeds(finals(of_seeds, group, "regret"))),
                 Cell(number(regret / baseline) if baseline > 0.0 else "–", "bad" if missed else ""),
                 Cell(number(certificate, 1)),
-                Cell(of_seeds[0].status[g]),
+                Cell(of_seeds[0].status[group]),
                 Cell("yes" if group in judged else "no"),
             )
         )
@@ -137,14 +188,9 @@ def table_of(variant: Variant, of_seeds: Sequence[Trace]) -> Table:
 def figure_of(variant: Variant, of_seeds: Sequence[Trace]) -> Figure:
     """One variant's regret over time, a panel per group."""
     panels = []
-    for g, group in enumerate(of_seeds[0].groups):
-        x = np.mean([trace.rounds[g] for trace in of_seeds], axis=0)
-
-        def line(label: str, key: str, colour: int, g: int = g, x: Vector = x) -> Line:
-            values = np.array([getattr(trace, key)[g] for trace in of_seeds])
-            return Line(label, x, values.mean(axis=0), values.std(axis=0), colour)
-
-        lines = (line("baseline", "baseline", 0), line("our algorithm", "regret", 1))
-        panels.append(Panel(group, lines))
+    for group in of_seeds[0].curves:
+        baseline = line(of_seeds, group, "baseline_regret", "baseline", 0)
+        ours = line(of_seeds, group, "regret", "our algorithm", 1)
+        panels.append(Panel(group, (baseline, ours)))
     caption = f"{variant.title}: regret against time. Mean ± one standard deviation over the seeds."
     return Figure(f"{variant.name}-regret", caption, "rounds of the group", "regret", tuple(panels))

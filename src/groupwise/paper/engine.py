@@ -1,17 +1,32 @@
-"""Where the runs are computed: threads of this machine, or a Ray cluster, through joblib."""
+"""Where work is done: on this machine or a Ray cluster, through joblib. Runs are kept on disk."""
 
+import hashlib
+import io
+import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
+from groupwise import __version__
+from groupwise.datasets import Dataset
 from groupwise.errors import ConfigurationError
-from groupwise.reproduce.experiments import Source, dataset_of
-from groupwise.reproduce.run import Run, run
-from groupwise.reproduce.settings import Settings
+from groupwise.paper.published import Settings, Source, dataset_of
+from groupwise.paper.run import POINTS, Run, run
 from groupwise.stream import job_count
+from groupwise.writing import folder, write
 
+Found = TypeVar("Found")
+
+STORE = ".cache"
+"""The folder of the runs that are done, so that an interrupted reproduction goes on from there."""
+SCHEMA = 1
+"""Counts up when a run's arrays change their meaning."""
 LOCAL, RAY = "local", "ray"
 ROUNDS_OF_WORK = 4
 """How many tasks a worker of a cluster gets before results are handed over and kept."""
@@ -33,6 +48,17 @@ def checked_engine(engine: str) -> str:
     raise ConfigurationError(
         f"There is no engine {engine!r}. Choose local, ray, or the ray:// address of a cluster."
     )
+
+
+def in_processes(calls: Sequence[Callable[[], Found]], jobs: int | None) -> Iterator[Found]:
+    """What each call gives, in order, in as many processes of this machine as there are jobs."""
+    if job_count(jobs) == 1:
+        yield from (call() for call in calls)
+        return
+    import joblib
+
+    parallel = joblib.Parallel(job_count(jobs), "loky", return_as="generator")
+    yield from parallel(joblib.delayed(call)() for call in calls)
 
 
 def run_tasks(
@@ -93,3 +119,47 @@ def _ray(engine: str) -> Iterator[None]:
     finally:
         if started:
             ray.shutdown()
+
+
+class Store:
+    """The runs of one output folder, a file for each experiment, order, seed and settings."""
+
+    def __init__(self, out: Path) -> None:
+        self.folder = folder(out / STORE)
+
+    def path(self, experiment: str, order: str, seed: int, key: str) -> Path:
+        """Where a run is, or will be."""
+        return self.folder / f"{experiment}-{order}-{seed}-{key}.npz"
+
+    def load(self, path: Path) -> Run | None:
+        """The run; None where there is none that can be read."""
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                return Run(*(arrays[field] for field in Run._fields))
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+            return None
+
+    def save(self, path: Path, run: Run) -> None:
+        """Keep a run."""
+        stream = io.BytesIO()
+        np.savez(stream, **run._asdict())
+        write(path, stream.getvalue())
+
+
+def key_of(settings: Settings, source: Source) -> str:
+    """What a run depends on besides experiment, order and seed, in twelve letters."""
+    parts = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "points": POINTS,
+        "settings": settings.to_dict(),
+        "data": source if isinstance(source, str) else _fingerprint(source),
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _fingerprint(data: Dataset) -> str:
+    digest = hashlib.sha256(repr((data.feature_names, data.group_names)).encode())
+    for array in (data.features, data.label, data.membership, data.sort_key):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

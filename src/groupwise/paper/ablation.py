@@ -2,14 +2,11 @@
 
 from functools import partial
 
-import numpy as np
-
-from groupwise.experiments import classification, routing
-from groupwise.experiments.outcome import Check, Outcome, Plan
-from groupwise.experiments.trace import Trace
-from groupwise.experiments.variants import Variant, simulate_all
-from groupwise.report.figures import Figure, Line, Panel
-from groupwise.report.tables import Cell, Column, Table, mean_and_spread, number
+from groupwise.paper import classification, routing
+from groupwise.paper.claims import Check, Outcome, Request, Study
+from groupwise.paper.variants import Trace, Variant, finals, line, simulate_all
+from groupwise.report.figures import Figure, Panel
+from groupwise.report.tables import Cell, Column, Table, number, over_seeds
 
 TITLE = "With and without the always-on group"
 ABOUT = (
@@ -25,9 +22,9 @@ SLACK = 0.10
 """By how much of the group's rounds regret may differ (scaled losses)."""
 
 
-def run(plan: Plan) -> Outcome:
+def run(request: Request) -> Outcome:
     """Routing with fixed levels, and classification with one label, both ways."""
-    seeds = SEEDS[: plan.seeds]
+    seeds = SEEDS[: request.seeds]
     tables, figures, checks, numbers = [], [], [], {}
     for title, rounds, unit, simulate in (
         ("routing", routing.ROUNDS, float(routing.PATH), partial(routing.simulate, "fixed")),
@@ -42,15 +39,14 @@ def run(plan: Plan) -> Outcome:
             Variant("with", title, simulate, ""),
             Variant("without", title, partial(simulate, always_on=False), ""),
         ]
-        traces = simulate_all(variants, seeds, plan.rounds or rounds, plan.jobs)
+        traces = simulate_all(variants, seeds, request.rounds or rounds, request.jobs)
         tables.append(_table(title, traces))
         figures.append(_figure(title, traces))
-        for group in traces["without"][0].groups:
-            for name in traces:
-                numbers[f"{title}/{group}/{name}"] = float(_final(traces[name], group).mean())
+        for group, curve in traces["without"][0].curves.items():
+            for name, runs in traces.items():
+                numbers[f"{title}/{group}/{name}"] = float(finals(runs, group, "regret").mean())
             difference = numbers[f"{title}/{group}/with"] - numbers[f"{title}/{group}/without"]
-            runs = traces["without"]
-            size = float(runs[0].rounds[runs[0].groups.index(group), -1])
+            size = float(curve.rounds[-1])
             checks.append(
                 Check(
                     f"{title}: on {group} the always-on group costs at most {SLACK:g} a round",
@@ -61,31 +57,27 @@ def run(plan: Plan) -> Outcome:
     return Outcome(tables, figures, checks, numbers)
 
 
-def _final(traces: list[Trace], group: str) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    return np.array([trace.regret[trace.groups.index(group), -1] for trace in traces])
-
-
 def _table(title: str, traces: dict[str, list[Trace]]) -> Table:
     columns = (Column("Group", numeric=False), Column("With"), Column("Without"))
-    rows = []
-    for group in traces["without"][0].groups:
-        found = [_final(traces[name], group) for name in ("with", "without")]
-        cells = (mean_and_spread((float(f.mean()), float(f.std())), 1) for f in found)
-        rows.append((Cell(group), *(Cell(cell) for cell in cells)))
+    rows = tuple(
+        (
+            Cell(group),
+            *(Cell(over_seeds(finals(traces[n], group, "regret"))) for n in ("with", "without")),
+        )
+        for group in traces["without"][0].curves
+    )
     note = f"Our regret: means ± standard deviations over {len(traces['with'])} seeds."
-    return Table(title.capitalize(), columns, tuple(rows), note)
+    return Table(title.capitalize(), columns, rows, note)
 
 
 def _figure(title: str, traces: dict[str, list[Trace]]) -> Figure:
     panels = []
-    for group in traces["without"][0].groups:
-        lines = []
-        for colour, name in enumerate(("without", "with")):
-            runs = traces[name]
-            g = runs[0].groups.index(group)
-            x = np.mean([trace.rounds[g] for trace in runs], axis=0)
-            y = np.array([trace.regret[g] for trace in runs])
-            lines.append(Line(f"{name} always_on", x, y.mean(axis=0), y.std(axis=0), colour))
-        panels.append(Panel(group, tuple(lines)))
+    for group in traces["without"][0].curves:
+        without = line(traces["without"], group, "regret", "without always_on", 0)
+        with_it = line(traces["with"], group, "regret", "with always_on", 1)
+        panels.append(Panel(group, (without, with_it)))
     caption = f"Our regret in {title}, with and without the always-on group."
     return Figure(f"ablation-{title}", caption, "rounds of the group", "regret", tuple(panels))
+
+
+STUDY = Study(TITLE, ABOUT, run)

@@ -1,22 +1,37 @@
-"""The paper's experiments by name: their data, their groups, and how closely they must agree."""
-
-from __future__ import annotations
+"""What the paper ran: its experiments by name, its settings, and what one may change in them."""
 
 import difflib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from threading import Lock
+from typing import Any
 
+from groupwise.aggregators import AdaNormalHedge, Specialists
 from groupwise.datasets import Dataset, adult, medical, synthetic
 from groupwise.datasets._files import DataFile, locate
 from groupwise.datasets.adult import FILE as ADULT_FILE
 from groupwise.datasets.medical import FILE as MEDICAL_FILE
 from groupwise.errors import ConfigurationError
+from groupwise.learners import Ridge
+from groupwise.protocols import Aggregator
 
 ORDERS = ("shuffled", "sorted")
 EVERY = "all"
+
+PENALTY = 1.0
+"""The paper's."""
+LEARNERS = {
+    "ridge": [Ridge(PENALTY)],
+    "forward": [Ridge(PENALTY, forward=True)],
+    "portfolio": [Ridge(PENALTY), Ridge(0.01), Ridge(100.0), Ridge(PENALTY, forward=True)],
+}
+"""By name: the learners that every group has. The first of them, alone, is the baseline."""
+AGGREGATORS: dict[str, Aggregator] = {
+    "adanormalhedge": AdaNormalHedge(),
+    "specialists": Specialists(),
+}
 
 Families = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -143,3 +158,82 @@ def _made(name: str) -> Dataset:
     label = name.removeprefix("synthetic-")
     assert label in ("mean", "min", "max", "permutation")
     return synthetic(label)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parts by name, and the choices that the ablations vary. The defaults are the paper's.
+
+    ``play`` is None where the aggregator has a play of its own.
+    """
+
+    learner: str = "ridge"
+    aggregator: str = "adanormalhedge"
+    play: str | None = "sample"
+    clip: bool = False
+    always_on: bool = True
+    intersections: int = 1
+    """2 adds an expert for every intersection of two groups that occurs."""
+
+    def __post_init__(self) -> None:
+        if self.intersections not in (1, 2):
+            raise ConfigurationError(f"Intersections of 1 or 2 groups, not {self.intersections}.")
+        for what, name, known in (
+            ("learner", self.learner, LEARNERS),
+            ("aggregator", self.aggregator, AGGREGATORS),
+        ):
+            if name not in known:
+                raise ConfigurationError(
+                    f"There is no {what} {name!r}. Choose one of {', '.join(known)}."
+                )
+
+    @property
+    def is_paper(self) -> bool:
+        """Are these the settings that the published tables were made with?"""
+        return self == Settings()
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What differs from the paper's settings."""
+        paper = Settings().to_dict()
+        return {name: value for name, value in self.to_dict().items() if value != paper[name]}
+
+    def parts(self) -> dict[str, Any]:
+        """The keyword arguments of ``groupwise.replay``."""
+        return {
+            "learner": LEARNERS[self.learner],
+            "aggregator": AGGREGATORS[self.aggregator],
+            "play": self.play,
+            "clip": self.clip,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """For files."""
+        return asdict(self)
+
+
+def chosen_settings(
+    *,
+    learner: str,
+    aggregator: str,
+    forward: bool,
+    play: str | None,
+    clip: bool,
+    always_on: bool,
+    intersections: int,
+) -> Settings:
+    """Settings from what somebody chose; what they left open is the paper's, where that is sound.
+
+    Specialists has a play of its own, and a guarantee only for advice within the label's range.
+    """
+    if forward:
+        if learner not in ("ridge", "forward"):
+            raise ConfigurationError(f"--forward is for ridge; the learner {learner} has its own.")
+        learner = "forward"
+    if aggregator == "specialists":
+        if play is not None:
+            raise ConfigurationError(f"Specialists has its own play: leave out --play {play}.")
+        clip = True
+    elif play is None:
+        play = Settings.play
+    return Settings(learner, aggregator, play, clip, always_on, intersections)

@@ -1,39 +1,46 @@
-"""The whole way: data, runs, tables, figures, page."""
-
-from __future__ import annotations
+"""From a plan to the published tables made anew: data, runs, tables, figures, page."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from groupwise.datasets import PAPER_SEEDS
 from groupwise.datasets._files import ENVIRONMENT, cache
 from groupwise.errors import ConfigurationError, DatasetError
-from groupwise.progress import progress_bar
-from groupwise.report.page import html
-from groupwise.report.tables import csv_text, json_text, latex
-from groupwise.reproduce.engine import LOCAL, Task, checked_engine, run_tasks
-from groupwise.reproduce.experiments import (
+from groupwise.paper.engine import LOCAL, Store, Task, checked_engine, key_of, run_tasks
+from groupwise.paper.figures import figures_of, illustrate
+from groupwise.paper.published import (
     ORDERS,
     Experiment,
+    Settings,
     Source,
     chosen,
     find_file,
     source_of,
 )
-from groupwise.reproduce.figures import figures_of
-from groupwise.reproduce.illustrations import illustrate
-from groupwise.reproduce.pages import page_of
-from groupwise.reproduce.results import Result
-from groupwise.reproduce.settings import Settings
-from groupwise.reproduce.store import Store, key_of
-from groupwise.reproduce.summary import summarise
-from groupwise.reproduce.tables import EXACT, table_of
+from groupwise.paper.tables import EXACT, NOTE, Result, summarise, summary_table, table_of
+from groupwise.progress import progress_bar
+from groupwise.report.page import Illustration, Page, Section, html, versions
+from groupwise.report.tables import csv_text, json_text, latex
 from groupwise.writing import folder, write
 
+FIGURES = "figures"
 OPTIONAL = "adult"
 """The experiment whose file may not be passed on, so that "all" must do without it."""
+
+TITLE = "Oracle efficient groupwise regret, reproduced"
+CITATION = (
+    "The tables and figures of Acharya, Arunachaleswaran, Kannan, Roth and Ziani, “Oracle "
+    "Efficient Algorithms for Groupwise Regret” (ICLR 2024), computed anew by groupwise, next to "
+    "the published figures. The baseline is one online ridge regression for everybody; our "
+    "algorithm has one for every group as well, and combines them."
+)
+CERTIFICATE = (
+    "What the paper does not show: a certificate bounds the regret on each group at every moment "
+    "of the run. It holds where losses stay in [0, 1]; the paper does not clip predictions, so a "
+    "run may leave that range, and its certificates are then void."
+)
 
 
 @dataclass(frozen=True)
@@ -90,9 +97,12 @@ def reproduce(
         write(out / f"{result.name}.csv", csv_text(result.to_dict()["rows"]))
         write(out / f"{result.name}.tex", latex(table_of(result).without(EXACT)))
         show(result)
-    count = sum(1 for result in results for _ in figures_of(result))
-    with progress_bar(count, "figures", progress, "figures") as advance:
-        illustrations = illustrate(results, out, plan.jobs, advance)
+    figures = {result.name: list(figures_of(result)) for result in results}
+    every = [figure for some in figures.values() for figure in some]
+    with progress_bar(len(every), "figures", progress, "figures") as advance:
+        drawn = illustrate(every, out / FIGURES, f"{FIGURES}/", plan.jobs, advance)
+        shown = {illustration.figure.name: illustration for illustration in drawn}
+    illustrations = {name: [shown[f.name] for f in some] for name, some in figures.items()}
     page = write(out / "index.html", html(page_of(results, illustrations, notes)))
     return Reproduction(results, notes, page)
 
@@ -147,3 +157,48 @@ def _run(
             rows = summarise(experiment.name, order, of_seeds)
             results.append(Result(experiment, order, plan.settings, seeds, of_seeds, rows))
     return results
+
+
+def page_of(
+    results: Sequence[Result],
+    illustrations: Mapping[str, Sequence[Illustration]],
+    notes: Sequence[str],
+) -> Page:
+    """All tables and figures; ``illustrations`` by the result's name."""
+    settings = results[0].settings
+    changed = ", ".join(f"{name} = {_word(value)}" for name, value in settings.changes.items())
+    lead = [CITATION, NOTE, CERTIFICATE, *notes]
+    if changed:
+        lead.insert(1, f"Not the paper’s settings: {changed}.")
+    return Page(
+        title=TITLE,
+        lead=lead,
+        summary=summary_table(results),
+        sections=[
+            Section(
+                title=result.title,
+                anchor=result.name,
+                blocks=[table_of(result), *illustrations[result.name]],
+                files={kind: f"{result.name}.{kind.lower()}" for kind in ("JSON", "CSV")}
+                | {"LaTeX": f"{result.name}.tex"},
+            )
+            for result in results
+        ],
+        facts={
+            "Settings": {
+                **{_title(name): _word(value) for name, value in settings.to_dict().items()},
+                "Seeds": ", ".join(map(str, results[0].seeds)),
+            },
+            "Made with": versions(),
+        },
+    )
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "the aggregator’s own" if value is None else str(value)

@@ -4,14 +4,16 @@ from functools import partial
 
 import numpy as np
 
-from groupwise.experiments.grid import corridor, grid_oracle
-from groupwise.experiments.outcome import Outcome, Plan
-from groupwise.experiments.trace import Recorder, Trace
-from groupwise.experiments.variants import Variant, outcome_of, simulate_all
 from groupwise.groups import by
 from groupwise.learners import FTPL
 from groupwise.losses import Linear
 from groupwise.model import Groupwise
+from groupwise.oracles import ShortestPath
+from groupwise.paper.claims import Outcome, Request, Study
+from groupwise.paper.variants import Following, Trace, Variant, outcome_of, simulate_all
+from groupwise.states import Index
+
+Node = tuple[int, int]
 
 TITLE = "Routing under overlapping conditions"
 ABOUT = (
@@ -40,15 +42,39 @@ DRIFT = 0.01
 DRIFT_LIMIT = 0.2
 
 
-def run(plan: Plan) -> Outcome:
+def grid_edges(size: int) -> list[tuple[Node, Node]]:
+    """The edges to the right, row by row, then those down."""
+    right = [((r, c), (r, c + 1)) for r in range(size) for c in range(size - 1)]
+    down = [((r, c), (r + 1, c)) for r in range(size - 1) for c in range(size)]
+    return right + down
+
+
+def grid_oracle(size: int) -> ShortestPath:
+    """Paths from one corner to the opposite one."""
+    return ShortestPath(grid_edges(size), (0, 0), (size - 1, size - 1))
+
+
+def corridor(turns: str, size: int) -> Index:
+    """The edges of the path that takes these turns, R and D."""
+    number = {edge: i for i, edge in enumerate(grid_edges(size))}
+    node: Node = (0, 0)
+    found = []
+    for turn in turns:
+        following = (node[0], node[1] + 1) if turn == "R" else (node[0] + 1, node[1])
+        found.append(number[node, following])
+        node = following
+    return np.array(found)
+
+
+def run(request: Request) -> Outcome:
     """All three cost models."""
     variants = [
         Variant("routing-fixed", "Fixed levels", partial(simulate, "fixed"), "third"),
         Variant("routing-drifting", "Drifting levels", partial(simulate, "drifting"), "third"),
         Variant("routing-adaptive", "Last path dearer", partial(simulate, "adaptive"), "third"),
     ]
-    seeds = SEEDS[: plan.seeds]
-    return outcome_of(variants, simulate_all(variants, seeds, plan.rounds or ROUNDS, plan.jobs))
+    seeds, rounds = SEEDS[: request.seeds], request.rounds or ROUNDS
+    return outcome_of(variants, simulate_all(variants, seeds, rounds, request.jobs))
 
 
 def router(costs: str, seed: int, always_on: bool = True) -> Groupwise:
@@ -68,11 +94,11 @@ def simulate(costs: str, seed: int, rounds: int, always_on: bool = True) -> Trac
     """One run."""
     rng = np.random.default_rng(seed)
     model = router(costs, seed, always_on)
-    recorder = Recorder(model, rounds)
+    following = Following(model, rounds)
     corridors = {name: corridor(turns, SIZE) for name, turns in TURNS.items()}
     last = np.zeros(EDGES)
     level = np.zeros(EDGES)
-    for _ in range(rounds):
+    for _ in following:
         row = {name: bool(rng.random() < chance) for name, chance in CHANCES.items()}
         price = rng.uniform(*DEAR, EDGES)
         cheap = next((name for name in CHANCES if row[name]), None)
@@ -87,5 +113,7 @@ def simulate(costs: str, seed: int, rounds: int, always_on: bool = True) -> Trac
         ticket = model.predict(row)
         model.learn(ticket, price)
         last = ticket.prediction.astype(np.float64)
-        recorder.after_round()
-    return recorder.trace()
+    return following.trace()
+
+
+STUDY = Study(TITLE, ABOUT, run)

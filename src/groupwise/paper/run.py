@@ -1,18 +1,33 @@
 """One run: a data set in one order under given settings, with every group's regret over time."""
 
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+import groupwise
 from groupwise.datasets import Dataset, paper_order
-from groupwise.reproduce.certificates import Experts, certificates
-from groupwise.reproduce.clock import best_losses, moments, sums_at
-from groupwise.reproduce.settings import Settings
+from groupwise.losses import Square
+from groupwise.paper.published import Settings
+from groupwise.regret.certificate import least_learner, leaves_range
+from groupwise.regret.hindsight import least_squares_loss
 from groupwise.states import Index, Vector
 
 POINTS = 60
 """How many moments of every group's own clock are kept, for the figures."""
+
+
+class Experts(NamedTuple):
+    """Per expert group: its rows in the stream and, a column per learner, what happened there."""
+
+    rows: list[NDArray[np.intp]]
+    losses: list[Vector]
+    """ℓ_i, of the learner's advice."""
+    regrets: list[Vector]
+    """r_i = ℓ̂ − ℓ_i, the aggregator's regret to it."""
+    prior: Vector
+    """The prior mass of each expert group."""
 
 
 class Run(NamedTuple):
@@ -75,19 +90,13 @@ def with_pairs(declared: NDArray[np.uint8], settings: Settings) -> NDArray[np.ui
     count = declared.shape[1] - settings.always_on
     both = [declared[:, i] * declared[:, j] for j in range(count) for i in range(j)]
     seen = [(int(np.argmax(column > 0)), column) for column in both if column.any()]
-    return np.column_stack([declared, *(column for _, column in sorted(seen, key=_first))])
-
-
-def _first(pair: tuple[int, NDArray[np.uint8]]) -> int:
-    return pair[0]
+    return np.column_stack([declared, *(column for _, column in sorted(seen, key=itemgetter(0)))])
 
 
 def _replay(
     data: Dataset, membership: NDArray[np.uint8], declared: int, settings: Settings
 ) -> tuple[Vector, Experts]:
     """The expected loss of every row, and what the experts lost on their own rows."""
-    import groupwise
-
     prior = np.ones(membership.shape[1])
     pairs = np.arange(1.0, membership.shape[1] - declared + 1)
     prior[declared:] = 1.0 / (pairs * (pairs + 1.0))  # as ``Groupwise(intersections=2)`` does
@@ -112,3 +121,82 @@ def _replay(
         prior=prior,
     )
     return result.expected_loss, experts
+
+
+def certificates(
+    experts: Experts, settings: Settings, group: int, ends: Index, best: Vector
+) -> tuple[Vector, NDArray[np.bool_]]:
+    """The certificate of a group after ``ends`` of its rounds, and whether it is void by then.
+
+    It is the learner's regret to ``best`` plus the aggregator's bound, the least over the group's
+    learners (``groupwise.regret.certificate``). The bound looks at all experts at that moment.
+    """
+    if group >= len(experts.rows) or not experts.rows[group].size:
+        return np.full(ends.size, np.nan), np.zeros(ends.size, dtype=bool)
+    times = experts.rows[group][ends - 1] + 1
+    counts = [np.searchsorted(rows, times) for rows in experts.rows]
+    every = list(zip(experts.regrets, counts, strict=True))
+    regret = np.stack([sums_at(values, count) for values, count in every], axis=1)
+    absolute = np.stack([sums_at(np.abs(values), count) for values, count in every], axis=1)
+    masses = np.repeat(experts.prior[:, None], regret.shape[2], axis=1)
+    prior = masses / masses.sum()
+    aggregator = settings.parts()["aggregator"]
+    sums = zip(regret, absolute, strict=True)
+    bounds = np.array([aggregator.bound(*both, prior, Square())[group] for both in sums])
+    learner = sums_at(experts.losses[group], ends) - best[:, None]
+    least = np.arange(ends.size), least_learner(learner, bounds)
+    return learner[least] + bounds[least], times > _void_from(experts)
+
+
+def _void_from(experts: Experts) -> float:
+    """The first row on which some |r_i| > 1, after which no certificate holds."""
+    found = [
+        rows[leaves_range(values).any(axis=1)]
+        for rows, values in zip(experts.rows, experts.regrets, strict=True)
+    ]
+    return min((float(rows[0]) for rows in found if rows.size), default=np.inf)
+
+
+def moments(size: int, points: int) -> Index:
+    """``points`` evenly spaced numbers of rounds, the last of them all ``size`` rounds.
+
+    >>> moments(10, 4).tolist()
+    [3, 5, 8, 10]
+    """
+    return np.ceil(np.linspace(0.0, size, points + 1)[1:]).astype(np.int64)
+
+
+def sums_at(values: Vector, ends: Index) -> Vector:
+    """The sum of the first ``end`` values (along the first axis), for every end.
+
+    >>> sums_at(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 3])).tolist()
+    [0.0, 3.0, 7.0]
+    """
+    none = np.zeros((1, *values.shape[1:]))
+    sums: Vector = np.concatenate([none, np.cumsum(values, axis=0)])[ends]
+    return sums
+
+
+def best_losses(features: Vector, labels: Vector, ends: Index) -> Vector:
+    """The least-squares loss on the first ``end`` rows, for every end.
+
+    The Gram matrix grows by a block from one end to the next, so that all ends together cost one
+    pass over the rows.
+
+    >>> x = np.ones((3, 1))
+    >>> best_losses(x, np.array([0.0, 1.0, 2.0]), np.array([3, 1, 2, 2])).tolist()
+    [2.0, 0.0, 0.5, 0.5]
+    """
+    width = features.shape[1]
+    gram, moment, power = np.zeros((width, width)), np.zeros(width), 0.0
+    ascending, places = np.unique(ends, return_inverse=True)
+    best = np.empty(ascending.size)
+    start = 0
+    for place, end in enumerate(ascending.tolist()):
+        x, y = features[start:end], labels[start:end]
+        gram += x.T @ x
+        moment += x.T @ y
+        power += float(y @ y)
+        best[place] = least_squares_loss(gram, moment, power)
+        start = end
+    return best[places]

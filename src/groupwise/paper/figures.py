@@ -1,26 +1,34 @@
 """The paper's figures, and two that it does not have: the certificate, and regret per round."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
-from groupwise.report.figures import Figure, Line, Panel
-from groupwise.reproduce.results import Result
+from groupwise.paper.engine import in_processes
+from groupwise.paper.tables import Result
+from groupwise.report.figures import Figure, Line, Panel, draw, inline
+from groupwise.report.page import Illustration
 from groupwise.states import Vector
+from groupwise.writing import folder, write
 
-BASELINE, OURS, CERTIFICATE = 0, 1, 2
-_ROUNDS = "rounds of the group"
+FEW = 4
+"""So few figures are drawn sooner than another process has started."""
+LABELS = {"baseline": "baseline", "ours": "our algorithm", "certificate": "its certificate"}
+"""The curves of a group, in the order of their colours."""
 
 
 def figures_of(result: Result) -> Iterator[Figure]:
     """All figures of one table."""
-    spread = "Mean ± one standard deviation over the seeds."
+    groups = range(len(result.groups))
+    rounds, spread = "rounds of the group", "Mean ± one standard deviation over the seeds."
     yield Figure(
         f"{result.name}-regret",
         f"Regret of the baseline and of our algorithm against time. {spread}",
-        _ROUNDS,
+        rounds,
         "regret",
-        tuple(_regret(result, g) for g in range(len(result.groups))),
+        tuple(_panel(result, g, ("baseline", "ours")) for g in groups),
     )
     headline = result.experiment.headline if result.order == "shuffled" else ()
     for suffix, families, caption in (
@@ -42,23 +50,38 @@ def figures_of(result: Result) -> Iterator[Figure]:
         f"{result.name}-per-round",
         f"Regret per round of the group, in thousandths, from a twentieth of its rounds on. "
         f"{spread}",
-        _ROUNDS,
+        rounds,
         "regret per 1,000 rounds",
-        tuple(_per_round(result, g) for g in range(len(result.groups))),
+        tuple(_panel(result, g, ("baseline", "ours"), per_round=True) for g in groups),
     )
-    certified = [g for g in range(len(result.groups)) if _certified(result, g)]
+    certified = [g for g in groups if np.isfinite(result.runs[0].certificate[g]).all()]
     if certified:
         yield Figure(
             f"{result.name}-certificate",
             f"Our regret and the certificate that bounds it at every moment. {spread}",
-            _ROUNDS,
+            rounds,
             "regret",
-            tuple(_certificate(result, g) for g in certified),
+            tuple(_panel(result, g, ("ours", "certificate")) for g in certified),
         )
 
 
-def _certified(result: Result, group: int) -> bool:
-    return bool(np.isfinite(result.runs[0].certificate[group]).all())
+def illustrate(
+    figures: Sequence[Figure],
+    place: Path,
+    address: str = "",
+    jobs: int | None = 1,
+    advance: Callable[[int], None] = lambda count: None,
+) -> Iterator[Illustration]:
+    """Write every figure as SVG and PDF to a folder, at ``address`` for the page that shows it."""
+    folder(place)
+    calls = [partial(draw, figure) for figure in figures]
+    drawings = in_processes(calls, 1 if len(calls) <= FEW else jobs)
+    for figure, drawing in zip(figures, drawings, strict=True):
+        write(place / f"{figure.name}.svg", drawing.svg)
+        write(place / f"{figure.name}.pdf", drawing.pdf)
+        files = {kind.upper(): f"{address}{figure.name}.{kind}" for kind in ("svg", "pdf")}
+        advance(1)
+        yield Illustration(figure, inline(figure, drawing), files)
 
 
 def _over_seeds(result: Result, group: int) -> tuple[Vector, dict[str, Vector]]:
@@ -72,43 +95,18 @@ def _over_seeds(result: Result, group: int) -> tuple[Vector, dict[str, Vector]]:
     }
 
 
-def _line(label: str, x: Vector, values: Vector, colour: int) -> Line:
-    return Line(label, x, values.mean(axis=0), values.std(axis=0), colour)
-
-
-def _regret(result: Result, group: int) -> Panel:
-    rounds, curves = _over_seeds(result, group)
+def _panel(result: Result, group: int, kinds: tuple[str, ...], per_round: bool = False) -> Panel:
+    x, curves = _over_seeds(result, group)
+    if per_round:
+        late = x >= max(x[-1] / 20, 1.0)  # before that a single round's loss drowns all
+        x = x[late]
+        curves = {kind: values[:, late] / (x / 1000) for kind, values in curves.items()}
+    void = sum(bool(run.void[group, -1]) for run in result.runs) if "certificate" in kinds else 0
+    colours = list(LABELS)
     return Panel(
         result.groups[group],
-        (
-            _line("baseline", rounds, curves["baseline"], BASELINE),
-            _line("our algorithm", rounds, curves["ours"], OURS),
-        ),
-    )
-
-
-def _per_round(result: Result, group: int) -> Panel:
-    rounds, curves = _over_seeds(result, group)
-    late = rounds >= max(rounds[-1] / 20, 1.0)  # before that a single round's loss drowns all
-    x = rounds[late]
-    thousands = x / 1000
-    return Panel(
-        result.groups[group],
-        (
-            _line("baseline", x, curves["baseline"][:, late] / thousands, BASELINE),
-            _line("our algorithm", x, curves["ours"][:, late] / thousands, OURS),
-        ),
-    )
-
-
-def _certificate(result: Result, group: int) -> Panel:
-    rounds, curves = _over_seeds(result, group)
-    void = sum(bool(run.void[group, -1]) for run in result.runs)
-    return Panel(
-        result.groups[group],
-        (
-            _line("our algorithm", rounds, curves["ours"], OURS),
-            _line("its certificate", rounds, curves["certificate"], CERTIFICATE),
+        tuple(
+            Line.over_seeds(LABELS[kind], x, curves[kind], colours.index(kind)) for kind in kinds
         ),
         note=f"void in {void} of {len(result.runs)} runs: a loss left [0, 1]" if void else "",
     )

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from groupwise.enumerated import BlumLykouris
-from groupwise.experiments.grid import grid_edges, grid_oracle
-from groupwise.experiments.outcome import Check, Outcome, Plan
 from groupwise.groups import by
 from groupwise.learners import FTPL, ContextualFTPL
 from groupwise.losses import Hamming, Linear, ZeroOne
 from groupwise.model import Groupwise
 from groupwise.oracles import Finite, FiniteClass, Stumps
+from groupwise.paper.claims import Check, Outcome, Request, Study
+from groupwise.paper.classification import BITS, CONTEXTS, FIELDS, stump_table
+from groupwise.paper.routing import corridor, grid_edges, grid_oracle
 from groupwise.report.figures import Figure, Line, Panel
 from groupwise.report.tables import Cell, Column, Table, number
 
@@ -29,21 +30,17 @@ ABOUT = (
     "linear, and the reduction is not the faster one (it calls the oracle for every awake "
     "group, at the prediction and again at the label)."
 )
-SEEDS = (0,)
-BITS = 6
 ROUNDS = 60
 """Rounds that are timed; the median counts."""
 ENUMERABLE = 40_000
 """Up to this many policies the baseline is run."""
-FEATURES = [f"bit{i}" for i in range(BITS)]
-CONTEXTS = np.array(list(itertools.product([0.0, 1.0], repeat=BITS)))
 FLAT = 10.0
 """How many times longer a round may take on the largest class than on the smallest."""
 
 
-def run(plan: Plan) -> Outcome:
+def run(request: Request) -> Outcome:
     """Three families of classes."""
-    rounds = plan.rounds or ROUNDS
+    rounds = request.rounds or ROUNDS
     families = {
         "Stumps for n labels": [_stumps(n, rounds) for n in range(1, 7)],
         "Paths through a grid": [_paths(size, rounds) for size in (4, 5, 6, 7, 8, 9, 10, 12, 13)],
@@ -87,28 +84,31 @@ Case = tuple[int, float, Any]
 """Policies, our microseconds, theirs or None."""
 
 
-def _stumps(labels: int, rounds: int) -> Case:
-    rng = np.random.default_rng(labels)
-    stream = [
+def _stream(rng: np.random.Generator, rounds: int, labels: int | None = None) -> list[Any]:
+    """Random contexts in two groups, with random labels: 0 or 1, or so many of them."""
+    return [
         (
-            {**dict(zip(FEATURES, rng.integers(0, 2, BITS).tolist(), strict=True)), "g": t % 2},
+            {**dict(zip(FIELDS, rng.integers(0, 2, BITS).tolist(), strict=True)), "g": t % 2},
             rng.integers(0, 2, labels),
         )
         for t in range(rounds)
     ]
+
+
+def _stumps(labels: int, rounds: int) -> Case:
+    rng = np.random.default_rng(labels)
+    stream = _stream(rng, rounds, labels)
     loss = Hamming(labels)
-    ours = Groupwise([by("g")], ContextualFTPL(Stumps(), CONTEXTS), loss=loss, features=FEATURES)
+    ours = Groupwise([by("g")], ContextualFTPL(Stumps(), CONTEXTS), loss=loss, features=FIELDS)
     count = (2 * BITS + 2) ** labels
     theirs = None
     if count <= ENUMERABLE:
-        single = np.array(
-            [np.zeros(64), np.ones(64), *(c for bit in CONTEXTS.T for c in (bit, 1.0 - bit))]
-        )
+        single = np.vstack([np.zeros(64), np.ones(64), stump_table()])
         table = np.stack(
             [np.stack(each, axis=1) for each in itertools.product(single, repeat=labels)]
         )
         policies = FiniteClass(table, CONTEXTS)
-        theirs = _timed(BlumLykouris(policies, [by("g")], loss=loss, features=FEATURES), stream)
+        theirs = _timed(BlumLykouris(policies, [by("g")], loss=loss, features=FIELDS), stream)
     return count, _timed(ours, stream), theirs
 
 
@@ -126,34 +126,22 @@ def _paths(size: int, rounds: int) -> Case:
 
 
 def _all_paths(size: int) -> Any:
-    edges = grid_edges(size)
-    number_of = {edge: i for i, edge in enumerate(edges)}
-    steps = 2 * (size - 1)
+    steps = range(2 * (size - 1))
     found = []
-    for downs in itertools.combinations(range(steps), size - 1):
-        action = np.zeros(len(edges))
-        node = (0, 0)
-        for step in range(steps):
-            following = (node[0] + 1, node[1]) if step in downs else (node[0], node[1] + 1)
-            action[number_of[node, following]] = 1.0
-            node = following
-        found.append(action)
+    for downs in itertools.combinations(steps, size - 1):
+        turns = "".join("D" if step in downs else "R" for step in steps)
+        found.append(np.zeros(len(grid_edges(size))))
+        found[-1][corridor(turns, size)] = 1.0
     return np.array(found)
 
 
 def _table(count: int, rounds: int) -> Case:
     rng = np.random.default_rng(count)
     policies = FiniteClass(rng.integers(0, 2, (count, len(CONTEXTS))), CONTEXTS)
-    stream = [
-        (
-            {**dict(zip(FEATURES, rng.integers(0, 2, BITS).tolist(), strict=True)), "g": t % 2},
-            int(rng.integers(2)),
-        )
-        for t in range(rounds)
-    ]
+    stream = _stream(rng, rounds)
     learner = ContextualFTPL(policies, CONTEXTS)
-    ours = Groupwise([by("g")], learner, loss=ZeroOne(), features=FEATURES)
-    theirs = BlumLykouris(policies, [by("g")], features=FEATURES)
+    ours = Groupwise([by("g")], learner, loss=ZeroOne(), features=FIELDS)
+    theirs = BlumLykouris(policies, [by("g")], features=FIELDS)
     return count, _timed(ours, stream), _timed(theirs, stream)
 
 
@@ -173,25 +161,17 @@ def _as_table(family: str, cases: list[Case]) -> Table:
 
 
 def _figure(families: dict[str, list[Case]]) -> Figure:
+    def line(label: str, cases: list[Case], time: int, colour: int) -> Line:
+        counts, times = (np.log10([float(case[i]) for case in cases]) for i in (0, time))
+        return Line(label, counts, times, colour=colour, style="marked")
+
     panels = []
     for family, cases in families.items():
         run = [case for case in cases if case[2] is not None]
-        lines = (
-            Line(
-                "enumerated",
-                np.log10([float(case[0]) for case in run]),
-                np.log10([case[2] for case in run]),
-                colour=0,
-                style="marked",
-            ),
-            Line(
-                "ours",
-                np.log10([float(case[0]) for case in cases]),
-                np.log10([case[1] for case in cases]),
-                colour=1,
-                style="marked",
-            ),
-        )
+        lines = line("enumerated", run, 2, 0), line("ours", cases, 1, 1)
         panels.append(Panel(family, lines))
     caption = "The time of a round against the size of the class, both as powers of ten."
     return Figure("enumeration-time", caption, "log₁₀ policies", "log₁₀ µs", tuple(panels))
+
+
+STUDY = Study(TITLE, ABOUT, run)
