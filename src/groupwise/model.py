@@ -26,6 +26,7 @@ from groupwise.configuration import (
 )
 from groupwise.errors import ConfigurationError, TicketError
 from groupwise.features import Encoder
+from groupwise.features.parts import FieldKind
 from groupwise.groups import ALWAYS_ON, Group, Groups
 from groupwise.kernels import compiling
 from groupwise.losses import Loss
@@ -148,14 +149,18 @@ class Groupwise:
         self._check(ticket)
         self._settle(ticket.number)
 
-    def regret(self) -> RegretTable:
-        """Regret and certificate of every group over the settled rounds."""
+    def regret(self, largest: int | None = None) -> RegretTable:
+        """Regret and certificate of every group over the settled rounds.
+
+        ``largest`` asks only for so many groups: those with most rounds, the largest first.
+        """
         return regret_table(
             self._reduction,
             self._ledger,
             self._names,
             len(self._encoder.names),
             self._version,
+            largest,
         )
 
     def best_elsewhere(self, group: str, of: str) -> float:
@@ -176,6 +181,21 @@ class Groupwise:
         own, other = self._index[group], self._index[of]
         best: Any = min(banks, key=lambda bank: bank.best(other))
         return float(best.lost_by_best_of(other, own))
+
+    @property
+    def group_names(self) -> list[str]:
+        """The groups that were seen so far, in the order they appeared."""
+        return list(self._names)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The features so far: the numbers that a row is turned into."""
+        return list(self._encoder.names)
+
+    @property
+    def field_kinds(self) -> Mapping[str, FieldKind]:
+        """What the fields of rows hold that were turned into features: "number" or "text"."""
+        return dict(self._encoder.kinds)
 
     def replay(
         self,

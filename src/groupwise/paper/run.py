@@ -11,7 +11,7 @@ from groupwise.datasets import Dataset, paper_order
 from groupwise.losses import Square
 from groupwise.paper.published import Settings
 from groupwise.regret.certificate import least_learner, leaves_range
-from groupwise.regret.hindsight import least_squares_loss
+from groupwise.regret.curves import best_losses, own_moments, sums_at
 from groupwise.states import Index, Vector
 
 POINTS = 60
@@ -64,7 +64,7 @@ def run(data: Dataset, order: str, seed: int, settings: Settings, points: int = 
     of_groups = []
     for g, name in enumerate(data.group_names):
         rows = np.flatnonzero(data.membership[:, g])
-        ends = moments(len(rows), points)
+        ends = own_moments(len(rows), points)
         all_but_last = max(len(rows) - 1, 0)
         best = best_losses(data.features[rows], data.label[rows], np.append(ends, all_but_last))
         certificate, void = certificates(experts, settings, g, ends, best[:-1])
@@ -155,48 +155,3 @@ def _void_from(experts: Experts) -> float:
         for rows, values in zip(experts.rows, experts.regrets, strict=True)
     ]
     return min((float(rows[0]) for rows in found if rows.size), default=np.inf)
-
-
-def moments(size: int, points: int) -> Index:
-    """``points`` evenly spaced numbers of rounds, the last of them all ``size`` rounds.
-
-    >>> moments(10, 4).tolist()
-    [3, 5, 8, 10]
-    """
-    return np.ceil(np.linspace(0.0, size, points + 1)[1:]).astype(np.int64)
-
-
-def sums_at(values: Vector, ends: Index) -> Vector:
-    """The sum of the first ``end`` values (along the first axis), for every end.
-
-    >>> sums_at(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 3])).tolist()
-    [0.0, 3.0, 7.0]
-    """
-    none = np.zeros((1, *values.shape[1:]))
-    sums: Vector = np.concatenate([none, np.cumsum(values, axis=0)])[ends]
-    return sums
-
-
-def best_losses(features: Vector, labels: Vector, ends: Index) -> Vector:
-    """The least-squares loss on the first ``end`` rows, for every end.
-
-    The Gram matrix grows by a block from one end to the next, so that all ends together cost one
-    pass over the rows.
-
-    >>> x = np.ones((3, 1))
-    >>> best_losses(x, np.array([0.0, 1.0, 2.0]), np.array([3, 1, 2, 2])).tolist()
-    [2.0, 0.0, 0.5, 0.5]
-    """
-    width = features.shape[1]
-    gram, moment, power = np.zeros((width, width)), np.zeros(width), 0.0
-    ascending, places = np.unique(ends, return_inverse=True)
-    best = np.empty(ascending.size)
-    start = 0
-    for place, end in enumerate(ascending.tolist()):
-        x, y = features[start:end], labels[start:end]
-        gram += x.T @ x
-        moment += x.T @ y
-        power += float(y @ y)
-        best[place] = least_squares_loss(gram, moment, power)
-        start = end
-    return best[places]

@@ -41,7 +41,7 @@ def compare_page(compared: "Comparison") -> str:
             summary=None,
             sections=[
                 worst_section(rows, compared.unit, plan.target, players),
-                curve_section(rows, compared.curves.by_group, compared.unit, logged),
+                curve_section(rows, compared.curves, compared.unit, logged),
                 *warning_section(plan.warnings),
                 *all_section(rows, compared.unit, plan.target, players),
             ],
