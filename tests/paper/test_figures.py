@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from groupwise.datasets import PAPER_SEEDS, medical, synthetic
-from groupwise.reproduce.experiments import EXPERIMENTS
-from groupwise.reproduce.figures import figures_of
-from groupwise.reproduce.results import Result
-from groupwise.reproduce.run import run
-from groupwise.reproduce.settings import Settings
-from groupwise.reproduce.summary import summarise
+from groupwise.paper.figures import figures_of
+from groupwise.paper.published import EXPERIMENTS, Settings
+from groupwise.paper.run import run
+from groupwise.paper.tables import Result, summarise
 
 
 def reproduced(data, experiment, order, settings=None):

@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 
 from groupwise.datasets import PAPER_SEEDS
-from groupwise.reproduce.experiments import EXPERIMENTS
-from groupwise.reproduce.results import Result
-from groupwise.reproduce.run import Run
-from groupwise.reproduce.settings import Settings
-from groupwise.reproduce.summary import Figures, Row, misses, summarise, worst
-from groupwise.reproduce.tables import summary_table, table_of
+from groupwise.paper.published import EXPERIMENTS, Settings
+from groupwise.paper.run import Run
+from groupwise.paper.tables import (
+    Figures,
+    Result,
+    Row,
+    misses,
+    summarise,
+    summary_table,
+    table_of,
+    worst,
+)
 
 
 def a_run(loss, baseline, best, short):

@@ -4,8 +4,7 @@ import pytest
 
 from groupwise.datasets import published
 from groupwise.errors import ConfigurationError
-from groupwise.reproduce.experiments import EXPERIMENTS, chosen, dataset_of
-from groupwise.reproduce.settings import Settings, chosen_settings
+from groupwise.paper.published import EXPERIMENTS, Settings, chosen, chosen_settings, dataset_of
 
 
 def test_every_published_table_has_its_experiment():

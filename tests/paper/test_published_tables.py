@@ -5,10 +5,10 @@ import json
 import pytest
 
 from groupwise.datasets import PAPER_SEEDS, medical, published, synthetic
-from groupwise.reproduce.reproduction import Plan, reproduce
-from groupwise.reproduce.run import run
-from groupwise.reproduce.settings import Settings
-from groupwise.reproduce.summary import summarise
+from groupwise.paper.published import Settings
+from groupwise.paper.reproduction import Plan, reproduce
+from groupwise.paper.run import run
+from groupwise.paper.tables import summarise
 
 KEYS = ("baseline_regret", "algorithm_regret")
 SYNTHETIC = ["synthetic-mean", "synthetic-min", "synthetic-max", "synthetic-permutation"]

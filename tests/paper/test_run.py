@@ -9,9 +9,8 @@ import groupwise
 from benchmarks.naive import naive
 from groupwise.datasets import paper_order, synthetic
 from groupwise.learners import Ridge
-from groupwise.reproduce import settings as known
-from groupwise.reproduce.run import run
-from groupwise.reproduce.settings import Settings
+from groupwise.paper.published import LEARNERS, Settings
+from groupwise.paper.run import run
 
 SETTINGS = {
     "paper": Settings(),
@@ -76,7 +75,7 @@ def test_passes_where_the_curves_do(data, name):
 
 
 def test_several_learners_have_the_least_of_their_certificates(data, monkeypatch):
-    monkeypatch.setitem(known.LEARNERS, "two", lambda: [Ridge(1.0), Ridge(0.01)])
+    monkeypatch.setitem(LEARNERS, "two", [Ridge(1.0), Ridge(0.01)])
     settings = Settings(learner="two")
     found = run(data, "shuffled", 473, settings)
     table = replayed(in_order(data, "shuffled"), settings).regret()

@@ -3,9 +3,9 @@
 import pytest
 
 from groupwise.datasets import PAPER_SEEDS, medical, published, synthetic
-from groupwise.reproduce.run import run
-from groupwise.reproduce.settings import Settings
-from groupwise.reproduce.summary import summarise
+from groupwise.paper.published import Settings
+from groupwise.paper.run import run
+from groupwise.paper.tables import summarise
 
 BEYOND = Settings("portfolio", "specialists", None, clip=True, intersections=2)
 
