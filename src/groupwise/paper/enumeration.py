@@ -127,12 +127,11 @@ def _paths(size: int, rounds: int) -> Case:
 
 def _all_paths(size: int) -> Any:
     steps = range(2 * (size - 1))
-    found = []
-    for downs in itertools.combinations(steps, size - 1):
-        turns = "".join("D" if step in downs else "R" for step in steps)
-        found.append(np.zeros(len(grid_edges(size))))
-        found[-1][corridor(turns, size)] = 1.0
-    return np.array(found)
+    every = list(itertools.combinations(steps, size - 1))
+    paths = np.zeros((len(every), len(grid_edges(size))))
+    for path, downs in zip(paths, every, strict=True):
+        path[corridor("".join("D" if step in downs else "R" for step in steps), size)] = 1.0
+    return paths
 
 
 def _table(count: int, rounds: int) -> Case:
