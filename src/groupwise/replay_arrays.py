@@ -285,7 +285,7 @@ def _cells(matrix: Any, rows: slice) -> Cells:
         row, column = found.cell(bad)
         value = f"X[{rows.start + row}, {column}] = {found.values[bad]:g}"
         what = "is not finite" if not np.isfinite(found.values[bad]) else f"is beyond {LARGEST:g}"
-        raise FeatureError(f"row {rows.start + row}: {value} {what}.")
+        raise FeatureError(f"{value} {what}.", row=rows.start + row)
     return found
 
 
@@ -299,7 +299,7 @@ def _members(matrix: Any, rows: slice) -> tuple[Index, Index, Vector]:
     if bad >= 0:
         row = rows.start + int(np.searchsorted(indptr, bad, "right")) - 1
         value = f"membership[{row}, {groups[bad]}] = {weights[bad]:g}"
-        raise GroupError(f"row {row}: {value} is not in [0, 1].")
+        raise GroupError(f"{value} is not in [0, 1].", row=row)
     return indptr, groups, weights
 
 
