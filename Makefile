@@ -32,7 +32,7 @@ bench: $(VENV)/.dev  ## seeded benchmarks, as ratios against benchmarks/naive.py
 
 clean:  ## remove the virtual environment and everything that was generated
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find src tests benchmarks experiments examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The virtual environment. Remade when pyproject.toml changes; the tools of
 # development contain what runs, so the second stamp stands for the first too.

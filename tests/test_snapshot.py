@@ -12,7 +12,7 @@ import pandas
 import pytest
 
 import groupwise as gw
-from groupwise import archive
+from groupwise import archive, snapshot
 from groupwise.errors import SnapshotError
 
 
@@ -346,3 +346,14 @@ def test_places_that_cannot_be_written_or_read(tmp_path):
         gw.load(tmp_path / "missing.gw")
     with pytest.raises(SnapshotError, match="Cannot read"):
         gw.load(tmp_path)
+
+
+def test_a_snapshot_may_say_how_its_table_is_read(tmp_path):
+    model = gw.Groupwise([gw.by("g")])
+    model.learn_one({"g": "a", "u": 0.5}, 0.5)
+    table = {"target": "y", "kinds": {"u": "number"}}
+    snapshot.save(model, tmp_path / "with.gw", table=table)
+    snapshot.save(model, tmp_path / "without.gw")
+    assert snapshot.read_table(tmp_path / "with.gw") == table
+    assert snapshot.read_table(tmp_path / "without.gw") is None
+    assert gw.load(tmp_path / "with.gw").regret().rows == model.regret().rows

@@ -24,8 +24,9 @@ from groupwise.configuration import (
     checked_seed,
     with_intersections,
 )
-from groupwise.errors import TicketError
+from groupwise.errors import ConfigurationError, TicketError
 from groupwise.features import Encoder
+from groupwise.features.parts import FieldKind
 from groupwise.groups import ALWAYS_ON, Group, Groups
 from groupwise.kernels import compiling
 from groupwise.losses import Loss
@@ -148,15 +149,53 @@ class Groupwise:
         self._check(ticket)
         self._settle(ticket.number)
 
-    def regret(self) -> RegretTable:
-        """Regret and certificate of every group over the settled rounds."""
+    def regret(self, largest: int | None = None) -> RegretTable:
+        """Regret and certificate of every group over the settled rounds.
+
+        ``largest`` asks only for so many groups: those with most rounds, the largest first.
+        """
         return regret_table(
             self._reduction,
             self._ledger,
             self._names,
             len(self._encoder.names),
             self._version,
+            largest,
         )
+
+    def best_elsewhere(self, group: str, of: str) -> float:
+        """What the best action or policy of the group ``of`` would have lost on ``group``.
+
+        In hindsight and in the label's units, as ``best_loss`` in :meth:`regret`, which is what it
+        is where both groups are the same. For learners of actions (``FTPL``, ``ContextualFTPL``).
+        """
+        banks = [bank for bank, _ in self._reduction.banks if hasattr(bank, "lost_by_best_of")]
+        if not banks:
+            raise ConfigurationError(
+                "best_elsewhere compares actions or policies: it needs learners such as "
+                "learners.FTPL or learners.ContextualFTPL."
+            )
+        for name in (group, of):
+            if name not in self._index:
+                raise ConfigurationError(f"No row of group {name!r} has been learned from yet.")
+        own, other = self._index[group], self._index[of]
+        best: Any = min(banks, key=lambda bank: bank.best(other))
+        return float(best.lost_by_best_of(other, own))
+
+    @property
+    def group_names(self) -> list[str]:
+        """The groups that were seen so far, in the order they appeared."""
+        return list(self._names)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The features so far: the numbers that a row is turned into."""
+        return list(self._encoder.names)
+
+    @property
+    def field_kinds(self) -> Mapping[str, FieldKind]:
+        """What the fields of rows hold that were turned into features: "number" or "text"."""
+        return dict(self._encoder.kinds)
 
     def replay(
         self,

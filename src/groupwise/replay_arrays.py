@@ -18,22 +18,13 @@ from groupwise.losses import Loss
 from groupwise.progress import progress_bar
 from groupwise.protocols import Aggregator, Learner
 from groupwise.reduction import Reduction
+from groupwise.regret.curves import Curve, Recorder, moments
 from groupwise.regret.ledger import Ledger, keeps_sums
 from groupwise.regret.table import ALWAYS_ON, RegretTable, regret_table
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.stream import Chunk, Outcome, Stream, rows_at_a_time
 
 KEEP = ("advice", "weights")
-
-
-class Curve(NamedTuple):
-    """One group over time: after ``time`` rows, ``rounds`` of them in the group."""
-
-    time: Index
-    rounds: Vector
-    regret: Vector
-    baseline_regret: Vector
-    certificate: Vector
 
 
 class Inputs(NamedTuple):
@@ -83,26 +74,16 @@ class Replay:
         """
         if isinstance(points, bool) or not isinstance(points, int) or points < 1:
             raise ConfigurationError(f"points must be a positive whole number, not {points!r}.")
-        total = self._inputs.labels.size
-        times = np.unique(np.linspace(0, total, min(points, total) + 1).astype(np.int64)[1:])
         reduction, ledger, baseline = self._engine()
-        tables = []
+        recorder = Recorder()
         stream = Stream(reduction, ledger, baseline, 0, None)
         start = 0
-        for stop in times.tolist():
+        for stop in moments(self._inputs.labels.size, points).tolist():
             stream.run(_chunks(self._inputs, start, stop), _ignore)
-            tables.append(_table(reduction, ledger, self))
+            recorder.record(stop, _table(reduction, ledger, self))
             start = stop
-        return {
-            name: Curve(
-                times,
-                *(
-                    np.array([np.nan if t[name][key] is None else t[name][key] for t in tables])
-                    for key in ("rounds", "regret", "baseline_regret", "certificate")
-                ),
-            )
-            for name in self.names
-        }
+        curves = recorder.curves()
+        return {name: curves[name] for name in self.names}
 
 
 def replay(
@@ -304,7 +285,7 @@ def _cells(matrix: Any, rows: slice) -> Cells:
         row, column = found.cell(bad)
         value = f"X[{rows.start + row}, {column}] = {found.values[bad]:g}"
         what = "is not finite" if not np.isfinite(found.values[bad]) else f"is beyond {LARGEST:g}"
-        raise FeatureError(f"row {rows.start + row}: {value} {what}.")
+        raise FeatureError(f"{value} {what}.", row=rows.start + row)
     return found
 
 
@@ -318,7 +299,7 @@ def _members(matrix: Any, rows: slice) -> tuple[Index, Index, Vector]:
     if bad >= 0:
         row = rows.start + int(np.searchsorted(indptr, bad, "right")) - 1
         value = f"membership[{row}, {groups[bad]}] = {weights[bad]:g}"
-        raise GroupError(f"row {row}: {value} is not in [0, 1].")
+        raise GroupError(f"{value} is not in [0, 1].", row=row)
     return indptr, groups, weights
 
 

@@ -153,5 +153,5 @@ def _labels(column: Any, target: str, loss: Loss) -> Vector:
     nulls = column.is_null().to_numpy()
     if nulls.any():
         row = int(np.flatnonzero(nulls)[0])
-        raise LabelError(f"row {row}: the label {target!r} is missing. Drop the row or fill it in.")
+        raise LabelError(f"The label {target!r} is missing. Drop the row or fill it in.", row=row)
     return loss.encode_many(np.asarray(column.to_numpy(), dtype=np.float64))

@@ -27,10 +27,25 @@ if TYPE_CHECKING:
 
 
 def save(
-    model: "Groupwise", path: str | os.PathLike[str], around: dict[str, Any] | None = None
+    model: "Groupwise",
+    path: str | os.PathLike[str],
+    around: Mapping[str, Any] | None = None,
+    table: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a model to ``path``, and what is ``around`` it where feedback is partial."""
-    archive.write(path, {**_header(model), "around": around}, _arrays(model))
+    """Write a model to ``path``.
+
+    Parameters
+    ----------
+    around : what is around the model where feedback is partial.
+    table : how the table that its rows came from is read; plain values, for ``read_table``.
+    """
+    kept = {"around": around} if table is None else {"around": around, "table": table}
+    archive.write(path, {**_header(model), **kept}, _arrays(model))
+
+
+def read_table(path: str | os.PathLike[str]) -> Any:
+    """What ``save`` was told about a table; None where nothing."""
+    return archive.read(path)[0].get("table")
 
 
 def load(path: str | os.PathLike[str], kind: "type[Groupwise]") -> Any:

@@ -9,7 +9,7 @@ import pytest
 import groupwise as gw
 from groupwise.aggregators import AdaNormalHedge
 from groupwise.kernels import rounds
-from groupwise.states import AggregatorState
+from groupwise.arrays import AggregatorState
 from tests.streams import hedge_weight
 
 SQUARE = gw.losses.Square()

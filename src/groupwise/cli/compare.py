@@ -53,7 +53,7 @@ def command(
     Beside it stands what groupwise and a single model would have had on the same rows. Prediction
     columns are never features or groups.
     """
-    from groupwise.report.terminal import console, show
+    from groupwise.report.tables import console, show
     from groupwise.tabular.compare import REPORT, check_columns, compare
     from groupwise.tabular.plan import make_plan
     from groupwise.tabular.run import first_pass

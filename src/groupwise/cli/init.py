@@ -24,11 +24,11 @@ def command(
 
     Without --target, the last column of numbers is taken for the label.
     """
-    from groupwise.tabular.outputs import replaced
     from groupwise.tabular.plan import guess_target, make_plan
     from groupwise.tabular.run import first_pass
     from groupwise.tabular.settings import as_toml, request_from
     from groupwise.tabular.source import opened
+    from groupwise.writing import write
 
     request = request_from(
         None, target=target, groups=groups, features=features, drop=drop, range=label_range
@@ -45,8 +45,7 @@ def command(
     if out is None:
         typer.echo(text, nl=False)
         return
-    with replaced(out) as part:
-        part.write_text(text, encoding="utf-8")
+    write(out, text)
     for note in (*notes, *plan.warnings):
         warn(note)
     typer.echo(f"Wrote {out}")

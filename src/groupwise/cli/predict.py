@@ -23,8 +23,8 @@ def command(
     Nothing is learned and the snapshot stays as it is. Labels in the rows are not looked at.
     """
     from groupwise.tabular.continuing import predict
-    from groupwise.tabular.outputs import replaced
     from groupwise.tabular.source import opened
+    from groupwise.writing import replaced
 
     with opened(rows) as source:
         if out is None:

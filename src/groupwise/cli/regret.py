@@ -13,8 +13,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: all figures.")] = False,
 ) -> None:
     """Show regret and certificate of every group that a snapshot has seen."""
-    from groupwise.report.records import json_text
-    from groupwise.report.terminal import console, show
+    from groupwise.report.tables import console, json_text, show
     from groupwise.tabular import model_file
     from groupwise.tabular.summary import FIRST, model_summary
 

@@ -43,7 +43,7 @@ def command(
     Groups and features that are not given are proposed from the columns, and printed as TOML to
     keep and edit.
     """
-    from groupwise.report.terminal import console, show
+    from groupwise.report.tables import console, show
     from groupwise.tabular.plan import make_plan
     from groupwise.tabular.run import REPORT, first_pass, run
     from groupwise.tabular.settings import as_toml, request_from

@@ -47,15 +47,6 @@ class Slot:
     values: Floats | None
 
 
-class RowProblem(Exception):
-    """What is wrong in a column, and in which row."""
-
-    def __init__(self, row: int, message: str) -> None:
-        super().__init__(row, message)
-        self.row = row
-        self.message = message
-
-
 def encode_frame(encoder: Encoder, frame: object, membership: FrameMembership) -> EncodedFrame:
     """Encode every row of a frame; see `Encoder.encode_frame`."""
     table = as_table(frame, FeatureError)
@@ -66,15 +57,14 @@ def encode_frame(encoder: Encoder, frame: object, membership: FrameMembership) -
             "Find the groups of this same frame."
         )
     found: list[Cells] = []
-    problems: list[RowProblem] = []
+    problems: list[FeatureError] = []
     for field in fields:
         try:
             found.append(_cells(encoder, table.column(field), encoder.kinds.get(field)))
-        except RowProblem as problem:
+        except FeatureError as problem:
             problems.append(problem)
     if problems:
-        first = min(problems, key=_row_of)
-        raise FeatureError(f"In row {first.row}: {first.message}")
+        raise min(problems, key=_row_of)
     kinds = {cells.field: cells.kind for cells in found if cells.kind is not None}
     wanted: list[tuple[int, int, Feature]] = []
     for position, cells in enumerate(found):
@@ -97,8 +87,9 @@ def encode_frame(encoder: Encoder, frame: object, membership: FrameMembership) -
     return EncodedFrame(indptr, indices, values, tuple(new))
 
 
-def _row_of(problem: RowProblem) -> int:
-    return problem.row
+def _row_of(problem: FeatureError) -> int:
+    """The row that a problem is in; what is wrong with a column as a whole comes first."""
+    return -1 if problem.row is None else problem.row
 
 
 def _place_of(wanted: tuple[int, int, Feature]) -> tuple[int, int]:
@@ -171,7 +162,7 @@ def _text_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> Cel
     try:
         levels = [name or "" for name in column.answers(_Namer(column.name))]
     except GroupError as error:
-        raise FeatureError(str(error)) from None
+        raise FeatureError(error.message, row=error.row) from None
     return Cells(column.name, "text", np.zeros(0), column.codes, levels, 0)
 
 
@@ -193,7 +184,8 @@ def _object_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> C
         try:
             cell = encoder.cell(column.name, value, kind)
         except FeatureError as error:
-            raise RowProblem(row, str(error)) from None
+            error.row = row
+            raise
         if cell is None:
             continue
         first = row if first < 0 else first
@@ -225,7 +217,8 @@ def _complain(encoder: Encoder, column: Column, row: int, kind: FieldKind | None
     try:
         encoder.cell(column.name, value, kind)
     except FeatureError as error:
-        raise RowProblem(row, str(error)) from None
+        error.row = row
+        raise
     raise AssertionError(f"{value!r} in {column.name!r} was refused in a frame only")
 
 

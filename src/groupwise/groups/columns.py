@@ -96,8 +96,9 @@ class Column:
         if errors:
             bad = np.flatnonzero(np.isin(codes, list(errors)))
             if len(bad):
-                row = int(bad[0])
-                raise GroupError(f"In row {row}: {errors[int(codes[row])]}")
+                first = errors[int(codes[bad[0]])]
+                first.row = int(bad[0])
+                raise first
         return found
 
 

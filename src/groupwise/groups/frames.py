@@ -251,7 +251,7 @@ def _check_distinct(names: list[str], rows: Integers, codes: Integers) -> None:
     same = (np.diff(rows[order]) == 0) & (np.diff(codes[order]) == 0)
     if same.any():
         twice = order[int(np.flatnonzero(same)[0])]
-        raise GroupError(f"In row {int(rows[twice])}: {twice_message(names[int(codes[twice])])}")
+        raise GroupError(twice_message(names[int(codes[twice])]), row=int(rows[twice]))
 
 
 def twice_message(name: str) -> str:
@@ -326,7 +326,8 @@ def _weights(declaration: Weight, column: Column) -> Floats:
         try:
             declaration.weight_of(column.values[row].item())
         except GroupError as error:
-            raise GroupError(f"In row {row}: {error}") from None
+            error.row = row
+            raise
     return values
 
 

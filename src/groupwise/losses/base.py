@@ -66,7 +66,8 @@ class Loss:
             try:
                 self.encode(float(labels[row]))
             except LabelError as error:
-                raise LabelError(f"row {row}: {error}") from None
+                error.row = row
+                raise
         return (labels - self.low) / (self.high - self.low)
 
     def decode(self, scaled: Any) -> Any:

@@ -43,7 +43,7 @@ class ZeroOne(Loss):
         binary = (scaled == 0.0) | (scaled == 1.0)
         if not binary.all():
             row = int(np.argmin(binary))
-            raise LabelError(f"row {row}: label {labels[row]:g} is neither 0 nor 1.")
+            raise LabelError(f"Label {labels[row]:g} is neither 0 nor 1.", row=row)
         return scaled
 
     def decode(self, scaled: Any) -> Any:

@@ -91,7 +91,8 @@ class Unbounded(Loss):
             try:
                 self.encode(float(labels[row]))
             except LabelError as error:
-                raise LabelError(f"row {row}: {error}") from None
+                error.row = row
+                raise
         return labels.astype(np.float64)
 
     def decode(self, scaled: float) -> float:

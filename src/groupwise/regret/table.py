@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import numpy as np
+
 from groupwise.errors import ConfigurationError
 from groupwise.reduction import Reduction
 from groupwise.regret.certificate import aggregator_bounds, certify
@@ -126,12 +128,23 @@ def _text(value: Any) -> str:
 
 
 def regret_table(
-    reduction: Reduction, ledger: Ledger, names: list[str], features: int, settled: int
+    reduction: Reduction,
+    ledger: Ledger,
+    names: list[str],
+    features: int,
+    settled: int,
+    largest: int | None = None,
 ) -> RegretTable:
-    """The table for groups 0 … len(names) − 1; the always-on group comes last."""
+    """The table for groups 0 … len(names) − 1; the always-on group comes last.
+
+    With ``largest``, only so many groups, by their rounds.
+    """
     unit = reduction.loss.unit
     state = ledger.state
-    order = sorted(range(len(names)), key=lambda g: names[g] == ALWAYS_ON)
+    if largest is None:
+        order = sorted(range(len(names)), key=lambda g: names[g] == ALWAYS_ON)
+    else:
+        order = np.argsort(-state.rounds[: len(names)], kind="stable")[:largest].tolist()
     bounds = aggregator_bounds(reduction, len(names)) if names else None
     rows = []
     for g in order:

@@ -9,15 +9,16 @@ import numpy as np
 
 from groupwise.errors import ConfigurationError, DataError
 from groupwise.progress import meter
-from groupwise.report.records import json_text
-from groupwise.report.versions import versions
-from groupwise.tabular.curves import Curve, Curves, regret_of
-from groupwise.tabular.outputs import outputs
+from groupwise.regret.curves import Curve, Recorder
+from groupwise.report.page import versions
+from groupwise.report.tables import json_text
+from groupwise.tabular.curves import Following
 from groupwise.tabular.proposal import infinite, missing
 from groupwise.tabular.ranking import Row, ranked
 from groupwise.tabular.rows import Piece, pieces, replay
 from groupwise.tabular.run import facts, piece_size
 from groupwise.tabular.text import quoted
+from groupwise.writing import outputs
 
 if TYPE_CHECKING:
     from groupwise.groups import FrameMembership
@@ -40,7 +41,7 @@ class Comparison:
     players: dict[str, str]
     rows: list[Row]
     table: "RegretTable"
-    curves: Curves
+    curves: Mapping[str, Curve]
     logged: Mapping[str, Mapping[str, Curve]]
     unit: float
     features: int
@@ -52,7 +53,7 @@ class Logged:
     def __init__(self, columns: Sequence[str]) -> None:
         self.columns = columns
         self.losses: dict[str, Any] = {}
-        self.curves: dict[str, dict[str, Curve]] = {column: {} for column in columns}
+        self.recorders = {column: Recorder() for column in columns}
 
     def add(self, piece: Piece, target: str, membership: "FrameMembership") -> None:
         """Some rows with their predictions and labels."""
@@ -77,14 +78,11 @@ class Logged:
         }
         return {**row, **regrets}
 
-    def record(self, rows: Iterable[Row]) -> None:
+    def record(self, done: int, rows: Iterable[Row]) -> None:
         """Add a point to the curves."""
         for row in map(self.with_regret, rows):
-            for column in self.columns:
-                curve = self.curves[column].setdefault(row["group"], Curve())
-                curve.rounds.append(row["rounds"])
-                curve.regret.append(row[f"{REGRET_OF}{column}"])
-                curve.baseline.append(0.0)
+            for column, recorder in self.recorders.items():
+                recorder.record(done, [{**row, "regret": row[f"{REGRET_OF}{column}"]}])
 
 
 def compare(
@@ -98,22 +96,30 @@ def compare(
     """Run groupwise beside the logged predictions, and compare all of them on every group."""
     plan = replace(plan, kinds={**plan.kinds, **dict.fromkeys(columns, "number")})
     model = plan.model()
-    logged, curves = Logged(columns), Curves(found.rows)
+    logged, following = Logged(columns), Following(model, found.rows)
     done = 0
     with meter(found.rows, "compare", progress) as advance:
         for piece in pieces(found, plan, piece_size(found.rows)):
             result = replay(model, piece, plan.target, found.source.name, jobs)
             logged.add(piece, plan.target, result.memberships[0])
             done += len(piece.numbers)
-            logged.record(curves.reached(model, done))
+            logged.record(done, following.reached(done))
             advance(len(piece.numbers), len(piece.numbers))
-    table = regret_of(model)
-    curves.record(table.rows)
-    logged.record(table.rows)
+    table = following.finish(done)
+    logged.record(done, table)
     players = {column: f"{REGRET_OF}{column}" for column in columns}
     rows = ranked(map(logged.with_regret, table.rows), players[columns[0]])
-    width, unit = len(model._encoder.names), model.loss.unit
-    compared = Comparison(found, plan, players, rows, table, curves, logged.curves, unit, width)
+    compared = Comparison(
+        found,
+        plan,
+        players,
+        rows,
+        table,
+        following.recorder.curves(),
+        {column: recorder.curves() for column, recorder in logged.recorders.items()},
+        model.loss.unit,
+        len(model.feature_names),
+    )
     if out is not None:
         _write(compared, out)
     return compared
@@ -163,6 +169,6 @@ def _write(compared: Comparison, out: Path) -> None:
         "versions": versions(),
     }
     with outputs(out) as files:
-        files.write(COMPARISON, json_text(record))
-        files.write(REPORT, compare_page(compared))
+        files.path(COMPARISON).write_text(json_text(record), "utf-8")
+        files.path(REPORT).write_text(compare_page(compared), "utf-8")
         files.publish()

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from groupwise.report.page import Page, html
-from groupwise.report.versions import versions
+from groupwise.report.page import Page, html, versions
 from groupwise.tabular.page import (
     ahead,
     all_section,
@@ -42,7 +41,7 @@ def compare_page(compared: "Comparison") -> str:
             summary=None,
             sections=[
                 worst_section(rows, compared.unit, plan.target, players),
-                curve_section(rows, compared.curves.by_group, compared.unit, logged),
+                curve_section(rows, compared.curves, compared.unit, logged),
                 *warning_section(plan.warnings),
                 *all_section(rows, compared.unit, plan.target, players),
             ],

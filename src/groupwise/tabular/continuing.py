@@ -107,7 +107,7 @@ def _kinds(
     if model.features is not None:
         used = {*model.features, *model.groups.columns, target}
         kinds = {name: kind for name, kind in kinds.items() if name in used}
-    for name, known in model._encoder.kinds.items():
+    for name, known in model.field_kinds.items():
         if name in kinds:
             kinds[name] = known
     return kinds

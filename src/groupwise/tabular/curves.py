@@ -1,12 +1,11 @@
 """Regret of every group along the way, read off the model between pieces of the stream."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupwise.arrays import Vector
+from groupwise.regret.curves import Recorder
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
@@ -34,76 +33,31 @@ def points(groups: int, features: int) -> int:
     return int(np.clip(SOLVES / (max(groups, 1) * slower), LEAST, POINTS))
 
 
-@dataclass
-class Curve:
-    """One group's: its rounds so far, and the regret of the play and of the single model."""
+class Following:
+    """Takes down a model's regret table at evenly spaced rows of a file."""
 
-    rounds: list[float] = field(default_factory=list)
-    regret: list[float] = field(default_factory=list)
-    baseline: list[float] = field(default_factory=list)
-
-    def arrays(self) -> tuple[Vector, Vector, Vector]:
-        """The three as arrays, beginning at zero."""
-        return tuple(np.array([0.0, *part]) for part in (self.rounds, self.regret, self.baseline))  # type: ignore[return-value]
-
-
-def regret_of(model: "Groupwise") -> "RegretTable":
-    """The model's table; one thread solves its many small problems sooner than several."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        return model.regret()
-
-
-def standing(model: "Groupwise") -> list[dict[str, Any]]:
-    """Rounds, best loss and regrets of the groups that are followed: the largest so far."""
-    from threadpoolctl import threadpool_limits
-
-    if len(model._names) <= FOLLOWED:
-        return regret_of(model).rows
-    state, unit, features = model._ledger.state, model.loss.unit, len(model._encoder.names)
-    largest = np.argsort(-state.rounds[: len(model._names)], kind="stable")[:FOLLOWED]
-    rows = []
-    with threadpool_limits(1):
-        for g in largest.tolist():
-            best = model._ledger.best_loss(g, features)
-            rows.append(
-                {
-                    "group": model._names[g],
-                    "rounds": float(state.rounds[g]),
-                    "best_loss": unit * best,
-                    "regret": unit * (float(state.loss[g]) - best),
-                    "baseline_regret": unit * (float(state.baseline_loss[g]) - best),
-                }
-            )
-    return rows
-
-
-class Curves:
-    """Records the table at evenly spaced rows of a stream."""
-
-    def __init__(self, total: int) -> None:
+    def __init__(self, model: "Groupwise", total: int) -> None:
+        self.model = model
         self.total = total
-        self.by_group: dict[str, Curve] = {}
+        self.recorder = Recorder()
         self._next = 0.0
 
-    def reached(self, model: "Groupwise", done: int) -> list[dict[str, Any]]:
+    def reached(self, done: int) -> "Iterable[dict[str, Any]]":
         """Take note, if it is time to, that so many rows are done; gives what was noted."""
         if done < self._next or done >= self.total:
-            return []
-        wanted = points(min(len(model._names), FOLLOWED), len(model._encoder.names))
-        self._next = done + self.total / wanted
-        rows = standing(model)
-        self.record(rows)
-        return rows
+            return ()
+        groups = min(len(self.model.group_names), FOLLOWED)
+        self._next = done + self.total / points(groups, len(self.model.feature_names))
+        return self._record(done, FOLLOWED)
 
-    def record(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Add a point to the curve of every group that has moved."""
-        for row in rows:
-            curve = self.by_group.setdefault(row["group"], Curve())
-            if curve.rounds and curve.rounds[-1] == row["rounds"]:
-                continue
-            curve.rounds.append(row["rounds"])
-            curve.regret.append(row["regret"])
-            baseline = row["baseline_regret"]
-            curve.baseline.append(float("nan") if baseline is None else baseline)
+    def finish(self, done: int) -> "RegretTable":
+        """The table of all groups at the end of the file."""
+        return self._record(done, None)
+
+    def _record(self, done: int, largest: int | None) -> "RegretTable":
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):  # solves many small problems sooner than several threads do
+            table = self.model.regret(largest)
+        self.recorder.record(done, table)
+        return table

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupwise import archive, snapshot
+from groupwise import snapshot
 from groupwise.errors import SnapshotError
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
-
-KEY = "table"
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,7 @@ class Reading:
 def save(model: "Groupwise", path: Path, reading: Reading) -> None:
     """Write a snapshot, which ``groupwise.load`` reads too."""
     table = {"target": reading.target, "kinds": dict(reading.kinds or {}) or None}
-    header = {**snapshot._header(model), KEY: table}
-    archive.write(path, header, snapshot._arrays(model))
+    snapshot.save(model, path, table=table)
 
 
 def load(path: Path) -> "tuple[Groupwise, Reading]":
@@ -34,7 +31,7 @@ def load(path: Path) -> "tuple[Groupwise, Reading]":
     from groupwise.model import load as load_model
 
     model = load_model(path)
-    table = archive.read(path)[0].get(KEY) or {}
+    table = snapshot.read_table(path) or {}
     target, kinds = table.get("target"), table.get("kinds")
     if not isinstance(target, str | None) or not isinstance(kinds, dict | None):
         raise SnapshotError(f"{path} is damaged: what it says about columns is unreadable.")

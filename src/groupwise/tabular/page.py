@@ -5,12 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupwise.report.drawing import draw
-from groupwise.report.figure import Figure, Line, Panel
-from groupwise.report.inline import inline
-from groupwise.report.page import Illustration, Page, Section, html
-from groupwise.report.versions import versions
-from groupwise.tabular.curves import Curve
+from groupwise.regret.curves import Curve
+from groupwise.report.figures import Figure, Line, Panel, draw, inline
+from groupwise.report.page import Illustration, Page, Section, html, versions
 from groupwise.tabular.ranking import ENOUGH, Row, most_gained, ranked, worst
 from groupwise.tabular.tables import BEST, OURS, SINGLE, group_table, title_of, typical_error
 from groupwise.tabular.text import amount, shown
@@ -55,7 +52,7 @@ def run_page(finished: "Finished") -> str:
             summary=None,
             sections=[
                 worst_section(rows, finished.unit, plan.target),
-                curve_section(rows, finished.curves.by_group, finished.unit),
+                curve_section(rows, finished.curves, finished.unit),
                 *warning_section(finished.warnings),
                 *all_section(rows, finished.unit, plan.target),
             ],
@@ -156,13 +153,17 @@ def curve_section(
 ) -> Section:
     """Regret against time, a small panel for each of the worst groups."""
     panels = []
-    followed = [row for row in rows if len(curves[row["group"]].rounds) >= POINTS]
+    drawn = {row["group"]: curves[row["group"]].drawn() for row in rows}
+    followed = [row for row in rows if drawn[row["group"]].time.size > POINTS]
     for row in (followed or rows)[:SHORT]:
-        x, ours, single = curves[row["group"]].arrays()
-        lines = [Line(SINGLE, x, single / unit, colour=0), Line(OURS, x, ours / unit, colour=1)]
+        curve = drawn[row["group"]]
+        lines = [
+            Line(SINGLE, curve.rounds, curve.baseline_regret / unit, colour=0),
+            Line(OURS, curve.rounds, curve.regret / unit, colour=1),
+        ]
         for place, (name, logged) in enumerate((others or {}).items()):
-            x, other, _ = logged[row["group"]].arrays()
-            lines.append(Line(name, x, other / unit, colour=2 + place))
+            other = logged[row["group"]].drawn()
+            lines.append(Line(name, other.rounds, other.regret / unit, colour=2 + place))
         panels.append(Panel(title_of(row["group"], PANEL_NAME), tuple(lines)))
     shown_text = f"The {SHORT} worst of {len(rows):,} groups. " if len(rows) > SHORT else ""
     figure = Figure(

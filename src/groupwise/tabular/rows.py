@@ -1,6 +1,5 @@
 """The rows of a planned run, so many at a time, each with its number in the file."""
 
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 AT_MOST = 50_000
 """Rows at a time: what bounds the memory."""
-_PLACE = re.compile(r"^(?:In )?row (\d+): ")
 
 
 class Piece(NamedTuple):
@@ -74,9 +72,7 @@ def in_file(work: Callable[[], Any], piece: Piece, source: str) -> Any:
     try:
         return work()
     except (LabelError, FeatureError, GroupError) as error:
-        message = str(error)
-        found = _PLACE.match(message)
-        if not found:
-            raise DataError(f"{shown(source)}: {message}") from None
-        row = int(piece.numbers[int(found[1])])
-        raise DataError(f"Row {row} of {shown(source)}: {message[found.end() :]}") from None
+        if error.row is None:
+            raise DataError(f"{shown(source)}: {error}") from None
+        row = int(piece.numbers[error.row])
+        raise DataError(f"Row {row} of {shown(source)}: {error.message}") from None

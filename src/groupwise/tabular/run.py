@@ -1,22 +1,24 @@
 """A file through a model: predictions, regret, a snapshot and a report."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupwise.progress import meter
-from groupwise.report.records import json_text
-from groupwise.report.versions import versions
+from groupwise.report.page import versions
+from groupwise.report.tables import json_text
 from groupwise.tabular import model_file
-from groupwise.tabular.curves import POINTS, Curves, regret_of
-from groupwise.tabular.outputs import outputs
+from groupwise.tabular.curves import POINTS, Following
 from groupwise.tabular.predictions import joined, prediction_file
 from groupwise.tabular.ranking import afterwards
 from groupwise.tabular.rows import AT_MOST, pieces, replay
 from groupwise.tabular.scan import Scan, scan
+from groupwise.writing import outputs
 
 if TYPE_CHECKING:
+    from groupwise.regret.curves import Curve
     from groupwise.regret.table import RegretTable
     from groupwise.tabular.plan import Plan
     from groupwise.tabular.source import Source
@@ -31,7 +33,7 @@ class Finished:
     scan: Scan
     plan: "Plan"
     table: "RegretTable"
-    curves: Curves
+    curves: Mapping[str, "Curve"]
     unit: float
     features: int
     seconds: float
@@ -68,7 +70,7 @@ def run(
 
     source = found.source
     model = plan.model()
-    curves = Curves(found.rows)
+    following = Following(model, found.rows)
     started = time.monotonic()
     with outputs(out) as files:
         done = 0
@@ -82,16 +84,16 @@ def run(
                 (membership,) = result.memberships
                 predictions.write(piece.numbers, result.prediction, labels, joined(membership))
                 done += len(piece.numbers)
-                curves.reached(model, done)
+                following.reached(done)
                 advance(len(piece.numbers), len(piece.numbers))
-        table = regret_of(model)
-        curves.record(table.rows)
+        table = following.finish(done)
         seconds = time.monotonic() - started
-        width = len(model._encoder.names)
-        finished = Finished(found, plan, table, curves, model.loss.unit, width, seconds)
+        width, unit = len(model.feature_names), model.loss.unit
+        curves = following.recorder.curves()
+        finished = Finished(found, plan, table, curves, unit, width, seconds)
         model_file.save(model, files.path(MODEL), model_file.Reading(plan.target, plan.kinds))
-        files.write(REGRET, json_text(record(finished)))
-        files.write(REPORT, run_page(finished))
+        files.path(REGRET).write_text(json_text(record(finished)), "utf-8")
+        files.path(REPORT).write_text(run_page(finished), "utf-8")
         files.publish()
     return finished
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from groupwise.report.table import Table
+from groupwise.report.tables import Table
 from groupwise.tabular.page import headline
 from groupwise.tabular.ranking import ranked, worst
 from groupwise.tabular.tables import group_table, title_of, typical_error

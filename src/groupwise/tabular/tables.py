@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from groupwise.groups import ALWAYS_ON
-from groupwise.report.table import Cell, Column, Table
+from groupwise.report.tables import Cell, Column, Table
 from groupwise.tabular.ranking import Row, is_small
 from groupwise.tabular.text import amount, shown
 
