@@ -28,7 +28,7 @@ LAYERS = [
     {"model"},
     {"enumerated", "partial_feedback"},
     {"checks", "compat", "report"},
-    {"tabular", "reproduce", "experiments"},
+    {"files", "reproduce", "experiments"},
     {"cli"},
     {"__main__"},
 ]
