@@ -28,7 +28,7 @@ LAYERS = [
     {"model"},
     {"enumerated", "partial_feedback"},
     {"checks", "compat", "report"},
-    {"tabular", "paper"},
+    {"files", "paper"},
     {"cli"},
     {"__main__"},
 ]

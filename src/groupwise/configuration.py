@@ -19,8 +19,15 @@ from groupwise.protocols import Aggregator, Learner
 
 SEED_LIMIT = 2**63
 AnyLearner = Ridge | Learner | ActionLearner
-_NAMED = {kind.__name__: kind for kind in (Ridge, AdaNormalHedge, Specialists)}
+_AGGREGATORS = (AdaNormalHedge, Specialists)
+_NAMED = {kind.__name__: kind for kind in (Ridge, *_AGGREGATORS)}
 _WITH_ORACLE = {kind.__name__: kind for kind in (FTPL, ContextualFTPL, Policies)}
+
+PARTS: dict[str, dict[str, dict[str, Any]]] = {
+    "learner": {"ridge": {"type": "Ridge"}, "forward": {"type": "Ridge", "forward": True}},
+    "aggregator": {kind.__name__.lower(): {"type": kind.__name__} for kind in _AGGREGATORS},
+}
+"""What the command line and files of settings call the parts."""
 
 
 def as_learners(
@@ -117,3 +124,15 @@ def part_from_dict(fields: Mapping[str, Any]) -> Any:
     if name not in _NAMED:
         raise ConfigurationError(f"There is no part called {name!r}.")
     return _NAMED[name](**parameters)
+
+
+def part_called(what: str, name: str, **parameters: Any) -> Any:
+    """The learner or aggregator that has this name among ``PARTS``.
+
+    >>> part_called("learner", "forward", penalty=2.0)
+    Ridge(penalty=2.0, forward=True, forgetting=1.0)
+    """
+    known = PARTS[what]
+    if name not in known:
+        raise ConfigurationError(f"There is no {what} {name!r}. Choose one of {', '.join(known)}.")
+    return part_from_dict({**known[name], **parameters})

@@ -25,8 +25,8 @@ def command(
     The snapshot is replaced in one step when all rows are learned: until then, and whenever
     something goes wrong, it is the old one.
     """
-    from groupwise.tabular.continuing import learn
-    from groupwise.tabular.source import opened
+    from groupwise.files.snapshots import learn
+    from groupwise.files.source import opened
 
     place = model if out is None else out
     with opened(rows) as source:

@@ -22,14 +22,10 @@ def command(
 
     Nothing is learned and the snapshot stays as it is. Labels in the rows are not looked at.
     """
-    from groupwise.tabular.continuing import predict
-    from groupwise.tabular.source import opened
-    from groupwise.writing import replaced
+    from groupwise.files.snapshots import predict
+    from groupwise.files.source import opened
 
     with opened(rows) as source:
-        if out is None:
-            predict(model, source, target, None)
-            return
-        with replaced(out) as part:
-            count = predict(model, source, target, part)
-    typer.echo(f"{count:,} predictions in {out}")
+        count = predict(model, source, target, out)
+    if out is not None:
+        typer.echo(f"{count:,} predictions in {out}")

@@ -3,8 +3,8 @@
 import pytest
 
 from groupwise.errors import DataError, GroupError
+from groupwise.files.group_syntax import parse_features, parse_groups, parse_names
 from groupwise.groups import by, cut, where
-from groupwise.tabular.group_syntax import parse_features, parse_groups, parse_names
 
 COLUMNS = ["sex", "age", "smoker", "region", "body mass", "a,b", 'say "x"', "at:3", "p&q", "x>1"]
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from groupwise.errors import DataError, GroupError
+from groupwise.files.scan import unknown_column
+from groupwise.files.text import quoted
 from groupwise.groups import Group, by, cut, where
-from groupwise.tabular.scan import unknown_column
-from groupwise.tabular.text import quoted
 
 _PIECE = re.compile(r'"(?:[^"]|"")*"|[^",&]+|[,&]|"')
 _COMPARISON = re.compile(r"(.+?)\s*(==|!=|<=|>=|=|<|>)\s*(.+)", re.DOTALL)

@@ -7,24 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupwise.errors import ConfigurationError, DataError
-from groupwise.progress import meter
+from groupwise.errors import ConfigurationError
+from groupwise.files.pages import compare_page
+from groupwise.files.plan import Plan
+from groupwise.files.rows import Piece
+from groupwise.files.run import Following, facts
+from groupwise.files.scan import Scan
+from groupwise.files.tables import Row, ranked
+from groupwise.files.text import quoted
 from groupwise.regret.curves import Curve, Recorder
-from groupwise.report.page import versions
 from groupwise.report.tables import json_text
-from groupwise.tabular.curves import Following
-from groupwise.tabular.proposal import infinite, missing
-from groupwise.tabular.ranking import Row, ranked
-from groupwise.tabular.rows import Piece, pieces, replay
-from groupwise.tabular.run import facts, piece_size
-from groupwise.tabular.text import quoted
+from groupwise.report.page import versions
 from groupwise.writing import outputs
 
 if TYPE_CHECKING:
     from groupwise.groups import FrameMembership
     from groupwise.regret.table import RegretTable
-    from groupwise.tabular.plan import Plan
-    from groupwise.tabular.scan import Scan
 
 COMPARISON, REPORT = "compare.json", "report.html"
 REGRET_OF = "regret of "
@@ -36,8 +34,8 @@ MOST = 3
 class Comparison:
     """A finished audit. ``players`` are the models: name to the key of their regret in a row."""
 
-    scan: "Scan"
-    plan: "Plan"
+    scan: Scan
+    plan: Plan
     players: dict[str, str]
     rows: list[Row]
     table: "RegretTable"
@@ -86,8 +84,8 @@ class Logged:
 
 
 def compare(
-    found: "Scan",
-    plan: "Plan",
+    found: Scan,
+    plan: Plan,
     columns: Sequence[str],
     out: Path | None,
     jobs: int | None = None,
@@ -95,18 +93,12 @@ def compare(
 ) -> Comparison:
     """Run groupwise beside the logged predictions, and compare all of them on every group."""
     plan = replace(plan, kinds={**plan.kinds, **dict.fromkeys(columns, "number")})
-    model = plan.model()
-    logged, following = Logged(columns), Following(model, found.rows)
-    done = 0
-    with meter(found.rows, "compare", progress) as advance:
-        for piece in pieces(found, plan, piece_size(found.rows)):
-            result = replay(model, piece, plan.target, found.source.name, jobs)
-            logged.add(piece, plan.target, result.memberships[0])
-            done += len(piece.numbers)
-            logged.record(done, following.reached(done))
-            advance(len(piece.numbers), len(piece.numbers))
-    table = following.finish(done)
-    logged.record(done, table)
+    logged, following = Logged(columns), Following(found, plan)
+    for piece, result in following.pieces("compare", jobs, progress):
+        logged.add(piece, plan.target, result.memberships[0])
+        logged.record(following.done, following.reached())
+    table = following.record()
+    logged.record(following.done, table)
     players = {column: f"{REGRET_OF}{column}" for column in columns}
     rows = ranked(map(logged.with_regret, table.rows), players[columns[0]])
     compared = Comparison(
@@ -117,15 +109,15 @@ def compare(
         table,
         following.recorder.curves(),
         {column: recorder.curves() for column, recorder in logged.recorders.items()},
-        model.loss.unit,
-        len(model.feature_names),
+        following.model.loss.unit,
+        len(following.model.feature_names),
     )
     if out is not None:
         _write(compared, out)
     return compared
 
 
-def check_columns(found: "Scan", target: str | None, columns: Sequence[str]) -> None:
+def check_columns(found: Scan, target: str | None, columns: Sequence[str]) -> None:
     """Refuse columns that are no predictions."""
     if len(columns) > MOST:
         raise ConfigurationError(f"Compare at most {MOST} models at a time.")
@@ -135,15 +127,7 @@ def check_columns(found: "Scan", target: str | None, columns: Sequence[str]) -> 
         profile = found.column(column, "for predictions")
         if column == target:
             raise ConfigurationError(f"{quoted(column)} is the label itself, not a prediction.")
-        if profile.kind == "text":
-            raise DataError(
-                f"The prediction column {quoted(column)} holds {quoted(profile.text)} in row "
-                f"{profile.text_row}, which is no number."
-            )
-        if profile.missing:
-            raise DataError(f"{missing(profile)} Leave out the rows without a prediction.")
-        if profile.infinite:
-            raise DataError(infinite(profile))
+        profile.check_numbers("prediction", "Leave out the rows without a prediction.")
 
 
 def _plain(row: Row, players: Mapping[str, str]) -> Row:
@@ -157,8 +141,6 @@ def _plain(row: Row, players: Mapping[str, str]) -> Row:
 
 
 def _write(compared: Comparison, out: Path) -> None:
-    from groupwise.tabular.compare_page import compare_page
-
     record = {
         "schema": 1,
         "rows": [_plain(row, compared.players) for row in compared.rows],

@@ -8,10 +8,11 @@ import sys
 import polars as pl
 import pytest
 
-from groupwise.tabular import comma_separated, json_lines, parquet, sorting
-from groupwise.tabular.cells import in_pieces
-from groupwise.tabular.scan import scan
-from groupwise.tabular.source import opened
+from groupwise.files import rows as rows_of_files
+from groupwise.files import source
+from groupwise.files.rows import in_pieces
+from groupwise.files.scan import scan
+from groupwise.files.source import opened
 from tests.cli.commands import people, people_file, regret_of, succeed, write_rows
 
 HEADER = ("sex", "city", "age", "pay")
@@ -52,9 +53,9 @@ def written(kind, data, folder):
 )
 def test_the_same_numbers(kind, expected, tmp_path, monkeypatch):
     data, regret = expected
-    monkeypatch.setattr(comma_separated, "BLOCK", 1000)
-    monkeypatch.setattr(json_lines, "LINES", 37)
-    monkeypatch.setattr(parquet, "ROWS", 41)
+    monkeypatch.setattr(source, "BLOCK", 1000)
+    monkeypatch.setattr(source, "LINES", 37)
+    monkeypatch.setattr(source, "ROWS", 41)
     path = written(kind, data, tmp_path)
     succeed("run", path, "--target", "pay", "--out", tmp_path / "out")
     assert regret_of(tmp_path / "out") == regret
@@ -90,8 +91,10 @@ def test_pieces_hold_all_rows_in_order():
     import pyarrow as pa
 
     parts = ((0, 3), (3, 3), (3, 20), (20, 21))
-    tables = [pa.table({"x": pa.array(range(a, b), pa.int64())}) for a, b in parts]
-    pieces = [piece.column("x").to_pylist() for piece in in_pieces(iter(tables), 5)]
+    tables = [(pa.table({"x": pa.array(range(a, b), pa.int64())}), b) for a, b in parts]
+    found = list(in_pieces(iter(tables), 5))
+    assert [position for _, position in found] == [20, 20, 20, 20, 21]
+    pieces = [piece.column("x").to_pylist() for piece, _ in found]
     assert [len(piece) for piece in pieces] == [5, 5, 5, 5, 1]
     assert [x for piece in pieces for x in piece] == list(range(21))
 
@@ -126,7 +129,7 @@ def test_what_columns_hold(tmp_path):
 
 
 def test_fields_that_come_and_go_in_json_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_lines, "LINES", 2)
+    monkeypatch.setattr(source, "LINES", 2)
     lines = [{"x": i, "y": i * 2.0, "k": "ab"[i % 2]} for i in range(8)]
     del lines[0]["k"], lines[1]["k"], lines[5]["k"]
     path = tmp_path / "rows.jsonl"
@@ -137,7 +140,7 @@ def test_fields_that_come_and_go_in_json_lines(tmp_path, monkeypatch):
 
 
 def test_a_sort_in_many_stretches(tmp_path, monkeypatch):
-    monkeypatch.setattr(sorting, "STRETCH", 20)
+    monkeypatch.setattr(rows_of_files, "STRETCH", 20)
     rows = people(250)
     data = write_rows(tmp_path / "people.csv", HEADER, rows)
     for order, column in (("city", 1), ("pay", 3)):

@@ -1,22 +1,34 @@
-"""The report of a run: one page."""
+"""The reports: one page for a run, one for an audit."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from groupwise.files.tables import (
+    BEST,
+    ENOUGH,
+    OURS,
+    SINGLE,
+    Row,
+    comparison_summary,
+    group_table,
+    headline,
+    most_gained,
+    ranked,
+    title_of,
+    typical_error,
+    worst,
+)
+from groupwise.files.text import amount, shown
 from groupwise.regret.curves import Curve
 from groupwise.report.figures import Figure, Line, Panel, draw, inline
 from groupwise.report.page import Illustration, Page, Section, html, versions
-from groupwise.tabular.ranking import ENOUGH, Row, most_gained, ranked, worst
-from groupwise.tabular.tables import BEST, OURS, SINGLE, group_table, title_of, typical_error
-from groupwise.tabular.text import amount, shown
 
 if TYPE_CHECKING:
+    from groupwise.files.compare import Comparison
+    from groupwise.files.plan import Plan
+    from groupwise.files.run import Finished
+    from groupwise.files.scan import Scan
     from groupwise.regret.table import RegretTable
-    from groupwise.tabular.plan import Plan
-    from groupwise.tabular.run import Finished
-    from groupwise.tabular.scan import Scan
 
 SHORT = 25
 """So many groups are shown first, and drawn; all of them follow."""
@@ -40,41 +52,66 @@ SMALL = f"Groups with under {ENOUGH} rounds are grey and come last: on so few, r
 
 
 def run_page(finished: "Finished") -> str:
-    """The report as HTML."""
+    """The report of a run as HTML."""
     rows = ranked(finished.table.rows)
-    plan = finished.plan
-    name = shown(finished.scan.source.name.rsplit("/", 1)[-1])
-    return html(
-        Page(
-            title=f"{name}: regret on every group",
-            headline=headline(rows),
-            lead=[*_lead(finished, rows), *ahead(plan)],
-            summary=None,
-            sections=[
-                worst_section(rows, finished.unit, plan.target),
-                curve_section(rows, finished.curves, finished.unit),
-                *warning_section(finished.warnings),
-                *all_section(rows, finished.unit, plan.target),
-            ],
-            facts={
-                "Settings": settings(plan, finished.features),
-                "Data": data(finished.scan),
-                "Made with": versions(),
-            },
-        )
+    lead = _lead(finished, rows)
+    return _page(finished, "regret on every group", headline(rows), lead, rows, finished.warnings)
+
+
+def compare_page(compared: "Comparison") -> str:
+    """The report of an audit as HTML."""
+    players = {shown(name, 30): key for name, key in compared.players.items()}
+    _, (first, *more) = comparison_summary(compared)
+    text = (
+        f"The predictions of {' and '.join(players)} for {shown(compared.plan.target)}, as logged "
+        f"in {compared.scan.rows:,} rows, beside what groupwise and a single online model would "
+        "have predicted on the same rows, each before its label was learned from. "
+        f"{_certified(compared.table)}"
+    )
+    logged = {shown(name, 30): curves for name, curves in compared.logged.items()}
+    return _page(
+        compared,
+        "logged predictions on every group",
+        first,
+        [*more, text],
+        compared.rows,
+        compared.plan.warnings,
+        players,
+        logged,
     )
 
 
-def headline(rows: Sequence[Row]) -> str:
-    """The worst group, in a sentence."""
-    row = worst(rows)
-    single = typical_error(row, "baseline_regret")
-    compared = f", and a single model for everybody by {amount(single)}"
-    return (
-        f"Worst group: {title_of(row['group'])}. Over its {amount(row['rounds'])} rounds a "
-        f"prediction is typically off by {amount(typical_error(row))}; the best linear model for "
-        f"this group alone, in hindsight, by {amount(typical_error(row, None))}"
-        f"{compared if np.isfinite(single) else ''}."
+def _page(
+    done: "Finished | Comparison",
+    title: str,
+    first: str,
+    lead: list[str],
+    rows: Sequence[Row],
+    warnings: Sequence[str],
+    players: Mapping[str, str] | None = None,
+    logged: Mapping[str, Mapping[str, Curve]] | None = None,
+) -> str:
+    """A page; ``players`` are further models and ``logged`` the curves of their predictions."""
+    plan, unit = done.plan, done.unit
+    name = shown(done.scan.source.name.rsplit("/", 1)[-1])
+    return html(
+        Page(
+            title=f"{name}: {title}",
+            headline=first,
+            lead=[*lead, *_ahead(plan)],
+            summary=None,
+            sections=[
+                _worst_section(rows, unit, plan.target, players),
+                _curve_section(rows, done.curves, unit, logged or {}),
+                *([Section("Warnings", "warnings", list(warnings))] if warnings else []),
+                *_all_section(rows, unit, plan.target, players),
+            ],
+            facts={
+                "Settings": _settings(plan, done.features),
+                "Data": _data(done.scan),
+                "Made with": versions(),
+            },
+        )
     )
 
 
@@ -91,12 +128,12 @@ def _lead(finished: "Finished", rows: Sequence[Row]) -> list[str]:
     found.append(
         f"The column {shown(finished.plan.target)} was predicted for {finished.scan.rows:,} rows "
         "one after another, each before its label was learned from, with a model for everybody and "
-        f"one for each of {groups:,} groups. {certified(finished.table)}"
+        f"one for each of {groups:,} groups. {_certified(finished.table)}"
     )
     return found
 
 
-def certified(table: "RegretTable") -> str:
+def _certified(table: "RegretTable") -> str:
     """Whether regret stayed below the certificates."""
     over = [row for row in table.rows if row["regret"] > row["certificate"] * (1 + 1e-9) + 1e-9]
     if any(row["status"] == "void" for row in table.rows):
@@ -106,7 +143,7 @@ def certified(table: "RegretTable") -> str:
     return "On every group the regret is below its certificate, as it must be."
 
 
-def ahead(plan: "Plan") -> list[str]:
+def _ahead(plan: "Plan") -> list[str]:
     """What the run knew before its time."""
     if not plan.looked_ahead:
         return []
@@ -118,8 +155,8 @@ def ahead(plan: "Plan") -> list[str]:
     ]
 
 
-def worst_section(
-    rows: Sequence[Row], unit: float, target: str, others: Mapping[str, str] | None = None
+def _worst_section(
+    rows: Sequence[Row], unit: float, target: str, others: Mapping[str, str] | None
 ) -> Section:
     """The worst groups; all of them where they are few."""
     few = len(rows) <= FEW
@@ -129,8 +166,8 @@ def worst_section(
     return Section(title, "groups", [table])
 
 
-def all_section(
-    rows: Sequence[Row], unit: float, target: str, others: Mapping[str, str] | None = None
+def _all_section(
+    rows: Sequence[Row], unit: float, target: str, others: Mapping[str, str] | None
 ) -> list[Section]:
     """All groups, where they are many."""
     if len(rows) <= FEW:
@@ -145,11 +182,11 @@ def all_section(
     ]
 
 
-def curve_section(
+def _curve_section(
     rows: Sequence[Row],
     curves: Mapping[str, Curve],
     unit: float,
-    others: Mapping[str, Mapping[str, Curve]] | None = None,
+    others: Mapping[str, Mapping[str, Curve]],
 ) -> Section:
     """Regret against time, a small panel for each of the worst groups."""
     panels = []
@@ -161,7 +198,7 @@ def curve_section(
             Line(SINGLE, curve.rounds, curve.baseline_regret / unit, colour=0),
             Line(OURS, curve.rounds, curve.regret / unit, colour=1),
         ]
-        for place, (name, logged) in enumerate((others or {}).items()):
+        for place, (name, logged) in enumerate(others.items()):
             other = logged[row["group"]].drawn()
             lines.append(Line(name, other.rounds, other.regret / unit, colour=2 + place))
         panels.append(Panel(title_of(row["group"], PANEL_NAME), tuple(lines)))
@@ -178,12 +215,7 @@ def curve_section(
     return Section("Regret over time", "curves", [block])
 
 
-def warning_section(warnings: Sequence[str]) -> list[Section]:
-    """What to know about the columns."""
-    return [Section("Warnings", "warnings", list(warnings))] if warnings else []
-
-
-def settings(plan: "Plan", features: int) -> dict[str, Any]:
+def _settings(plan: "Plan", features: int) -> dict[str, Any]:
     """The settings as the page's last lines."""
     return {
         "Label": shown(plan.target),
@@ -198,7 +230,7 @@ def settings(plan: "Plan", features: int) -> dict[str, Any]:
     }
 
 
-def data(scan: "Scan") -> dict[str, Any]:
+def _data(scan: "Scan") -> dict[str, Any]:
     """The fingerprint of the data."""
     source = scan.source
     return {

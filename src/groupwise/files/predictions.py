@@ -1,9 +1,6 @@
 """Predictions as CSV, a piece of the stream at a time."""
 
-import contextlib
-from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,7 +15,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 class PredictionFile:
     """Columns row, prediction, label where it is known, and the awake groups."""
 
-    def __init__(self, file: IO[bytes], labels: bool) -> None:
+    def __init__(self, file: IO[bytes], labels: bool = True) -> None:
         import pyarrow as pa
         import pyarrow.csv as arrow
 
@@ -36,16 +33,11 @@ class PredictionFile:
         columns = [rows, prediction, *([] if labels is None else [labels]), groups]
         self.writer.write_table(pa.table(columns, schema=self.schema))
 
+    def __enter__(self) -> Self:
+        return self
 
-@contextlib.contextmanager
-def prediction_file(path: Path, labels: bool = True) -> Iterator[PredictionFile]:
-    """A file to write predictions to."""
-    with path.open("wb") as stream:
-        file = PredictionFile(stream, labels)
-        try:
-            yield file
-        finally:
-            file.writer.close()
+    def __exit__(self, *_: object) -> None:
+        self.writer.close()
 
 
 def guarded(text: str) -> str:

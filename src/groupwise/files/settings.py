@@ -7,16 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupwise.errors import ConfigurationError, GroupError
+from groupwise.files.text import listed, quoted, shown
 from groupwise.groups import Group, dumps, from_dict
-from groupwise.tabular.text import listed, quoted, shown
 
 if TYPE_CHECKING:
-    from groupwise.learners import Ridge
-    from groupwise.protocols import Aggregator
-    from groupwise.tabular.plan import Plan
+    from groupwise.files.plan import Plan
 
-LEARNERS = ("ridge", "forward")
-AGGREGATORS = ("adanormalhedge", "specialists")
 LEVELS_WORD = "levels"
 """In the table of features: text, one 0/1 feature for each level."""
 KEYS = (
@@ -62,7 +58,7 @@ class Request:
 
 def request_from(config: Path | None, **options: Any) -> Request:
     """What the command line and the file together ask for; the command line comes first."""
-    from groupwise.tabular.group_syntax import parse_names
+    from groupwise.files.group_syntax import parse_names
 
     if options.get("range") is not None:
         options["range"] = as_range(options["range"])
@@ -156,26 +152,6 @@ def as_range(text: str | None) -> tuple[float, float] | None:
             f"--range {shown(text)} is not LOW,HIGH: two numbers with a comma between them."
         ) from None
     return low, high
-
-
-def learner_called(name: str, penalty: float) -> "Ridge":
-    """The learner of this name."""
-    from groupwise.learners import Ridge
-
-    if name not in LEARNERS:
-        raise ConfigurationError(f"There is no learner {quoted(name)}. Use {listed(LEARNERS)}.")
-    return Ridge(penalty, forward=name == "forward")
-
-
-def aggregator_called(name: str) -> "Aggregator":
-    """The aggregator of this name."""
-    from groupwise.aggregators import AdaNormalHedge, Specialists
-
-    if name not in AGGREGATORS:
-        raise ConfigurationError(
-            f"There is no aggregator {quoted(name)}. Use {listed(AGGREGATORS)}."
-        )
-    return AdaNormalHedge() if name == "adanormalhedge" else Specialists()
 
 
 def as_toml(plan: "Plan", notes: Sequence[str] = ()) -> str:

@@ -1,38 +1,31 @@
-"""What a run will do: everything asked for, and the rest looked up or proposed."""
+"""What a run will do: everything asked for, and the rest looked up or proposed from the columns."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from groupwise.errors import ConfigurationError, DataError
-from groupwise.groups import Group, Groups
-from groupwise.tabular.cells import Kind
-from groupwise.tabular.group_syntax import parse_features, parse_groups
-from groupwise.tabular.proposal import (
-    Features,
-    infinite,
-    keep_indicators,
-    leaves,
-    missing,
-    one_value,
-    propose_features,
-    propose_groups,
-    reads_numbers,
-    remarks,
-    scaling,
-    spans_constant,
-)
-from groupwise.tabular.scan import Profile, Scan
-from groupwise.tabular.settings import (
-    LEVELS_WORD,
-    Request,
-    aggregator_called,
-    learner_called,
-)
-from groupwise.tabular.text import amount, quoted, shown
+from groupwise.files.group_syntax import parse_features, parse_groups
+from groupwise.files.scan import Kind, Profile, Scan
+from groupwise.files.settings import LEVELS_WORD, Request
+from groupwise.files.text import amount, quoted, shown
+from groupwise.groups import Group, Groups, by, cut
+from groupwise.groups.base import Leaf
+from groupwise.groups.leaves import By, Cut, Weight, Where
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
+
+Features = dict[str, tuple[float, float] | None]
+
+FEW = 24
+"""Whole numbers with so few values are proposed as groups: hours of the day still are."""
+LEVELS = 50
+"""A text column with more levels is neither proposed as groups nor a feature."""
+MANY = 1_000
+"""So many groups from one column deserve a warning."""
+SUSPICIOUS = 0.95
+"""A feature that correlates so with the label may be known only when the label is."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +52,14 @@ class Plan:
 
     def model(self) -> "Groupwise":
         """A model that has seen nothing yet."""
+        from groupwise.configuration import part_called
         from groupwise.losses import Square
         from groupwise.model import Groupwise
 
         return Groupwise(
             groups=self.groups,
-            learner=learner_called(self.learner, self.penalty),
-            aggregator=aggregator_called(self.aggregator),
+            learner=part_called("learner", self.learner, penalty=self.penalty),
+            aggregator=part_called("aggregator", self.aggregator),
             loss=Square(*self.range),
             features=self.features,
             indicators=self.indicators,
@@ -153,17 +147,9 @@ def _target(scan: Scan, request: Request) -> str:
     if request.target is None:
         raise ConfigurationError("Which column is to be predicted? Name it with --target COLUMN.")
     profile = scan.column(request.target, "for the label")
-    if profile.kind == "text":
-        if not profile.values:
-            raise DataError(one_value(profile))
-        raise DataError(
-            f"The label column {quoted(profile.name)} holds {quoted(profile.text)} in row "
-            f"{profile.text_row}, which is no number. Labels are numbers."
-        )
-    if profile.missing:
-        raise DataError(missing(profile) + " Every row needs its label: leave out those without.")
-    if profile.infinite:
-        raise DataError(infinite(profile))
+    if not profile.distinct:
+        raise DataError(profile.sameness)
+    profile.check_numbers("label", "Every row needs its label: leave out those without.")
     return profile.name
 
 
@@ -198,11 +184,8 @@ def _asked(scan: Scan, name: str, bounds: object, target: str) -> tuple[float, f
     if name == target:
         raise ConfigurationError(f"{quoted(name)} is the label, which no feature may hold.")
     if profile.distinct < 2 and bounds is None:
-        raise DataError(f"{one_value(profile)} Take it off the features.")
-    if profile.missing:
-        raise DataError(f"{missing(profile)} Fill in, or take it off the features.")
-    if profile.infinite:
-        raise DataError(infinite(profile))
+        raise DataError(f"{profile.sameness} Take it off the features.")
+    profile.check_complete("Fill in, or take it off the features.")
     if bounds == LEVELS_WORD or (bounds is None and profile.kind == "text"):
         return None
     if profile.kind == "text":
@@ -253,3 +236,128 @@ def _looked_ahead(request: Request, asked: object, features: Features) -> tuple[
     if request.order is not None:
         found.append("the order of the rows")
     return tuple(found)
+
+
+@dataclass
+class Proposal:
+    """Features, and what to say about columns: things to know, and things that stop a run."""
+
+    features: Features = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def propose_groups(scan: Scan, others: Collection[str]) -> list[Group]:
+    """Text and few-valued columns; where there is none, the halves of the first numbers.
+
+    ``others`` are columns with a role of their own: the label, what is left out.
+    """
+    profiles = [p for name, p in scan.columns.items() if name not in others]
+    found: list[Group] = [by(p.name) for p in profiles if is_few_valued(p)]
+    if not found:
+        usable = [p for p in profiles if p.kind == "number" and p.low < p.high and not p.infinite]
+        found = [cut(p.name, [(p.low + p.high) / 2]) for p in usable[:3]]
+    return found
+
+
+def is_few_valued(profile: Profile) -> bool:
+    """Whether a column's values make groups; numbers that are missing here and there do not."""
+    most = LEVELS
+    if profile.kind == "number":
+        most = FEW if profile.whole and not profile.missing else 0
+    present = profile.rows - profile.missing
+    return 2 <= profile.distinct <= most and 2 * profile.distinct <= max(present, 4)
+
+
+def keep_indicators(scan: Scan, groups: Sequence[Group]) -> bool:
+    """Whether the groups may be features too: not where a column has very many values."""
+    return all(scan.columns[one.column].distinct <= LEVELS for one in groups if isinstance(one, By))
+
+
+def propose_features(
+    scan: Scan, others: Collection[str], groups: Sequence[Group], indicators: bool
+) -> Proposal:
+    """Every usable column that is not a feature already, as the indicators of its groups.
+
+    A column whose every value is a group holds names, whatever they look like: it is never read as
+    a number.
+    """
+    proposal = Proposal()
+    named = {one.column for one in groups if isinstance(one, By)}
+    covered = named if indicators else {n for n in named if scan.columns[n].distinct > LEVELS}
+    weights = {column for one in groups for column in one.weight_columns}
+    grouped = {column for one in groups for column in one.columns}
+    for name, profile in scan.columns.items():
+        if name in others or name in covered or name in weights:
+            continue
+        if profile.distinct < 2:
+            proposal.problems.append(profile.sameness)
+        elif profile.kind == "text" and _too_many(profile):
+            if name not in grouped:
+                proposal.warnings.append(
+                    f"Column {quoted(name)} is left out: it has {_count(profile)} different "
+                    f"texts in {profile.rows:,} rows, too many for a feature. (For groups it can "
+                    "be named in --groups.)"
+                )
+        elif profile.missing and (name in named or (profile.kind == "text" and name in grouped)):
+            pass  # groups may be missing, features may not
+        elif profile.missing:
+            proposal.problems.append(profile.gaps)
+        elif profile.infinite:
+            proposal.problems.append(profile.infinity)
+        else:
+            proposal.features[name] = None if name in named else scaling(profile)
+    return proposal
+
+
+def scaling(profile: Profile) -> tuple[float, float] | None:
+    """The range that a column of numbers is scaled from; None for text."""
+    return None if profile.kind == "text" else (profile.low, profile.high)
+
+
+def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str) -> list[str]:
+    """What to tell about the groups and features that will be used."""
+    found = []
+    found_leaves = [leaf for one in groups for leaf in leaves(one)]
+    for column in dict.fromkeys(leaf.column for leaf in found_leaves if isinstance(leaf, By)):
+        profile = scan.columns[column]
+        if profile.distinct > MANY:
+            found.append(
+                f"Column {quoted(column)} has {_count(profile)} values and each is a group of its "
+                "own: memory, time and the report grow with them, and groups of few rows learn "
+                "little."
+            )
+    for name in features:
+        if abs(scan.columns[name].correlation) >= SUSPICIOUS:
+            found.append(
+                f"Feature {quoted(name)} correlates with the label {quoted(target)} at "
+                f"{scan.columns[name].correlation:.2f}. If it becomes known only with the label, "
+                f"leave it out: --drop {shown(name)}."
+            )
+    return found
+
+
+def spans_constant(groups: Sequence[Group], features: Features, indicators: bool) -> bool:
+    """Whether the features can express an intercept: some of them always sum to 1."""
+    partition = any(isinstance(one, (By, Cut)) for one in groups)
+    return (indicators and partition) or any(bounds is None for bounds in features.values())
+
+
+def _too_many(profile: Profile) -> bool:
+    return profile.distinct > LEVELS or 2 * profile.distinct > max(profile.rows, 4)
+
+
+def _count(profile: Profile) -> str:
+    return f"over {profile.distinct - 1:,}" if profile.values is None else amount(profile.distinct)
+
+
+def leaves(group: Group) -> list[Leaf]:
+    """The parts of a declaration that read a column."""
+    if isinstance(group, Leaf):
+        return [group]
+    return [leaf for member in group.members for leaf in leaves(member)]
+
+
+def reads_numbers(leaf: Leaf) -> bool:
+    """Whether the groups of a leaf compare numbers."""
+    return isinstance(leaf, (Cut, Weight)) or (isinstance(leaf, Where) and leaf.is_ordered)

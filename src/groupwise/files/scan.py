@@ -1,16 +1,20 @@
-"""The first pass over a file: what its columns hold."""
+"""The first pass over a file: what its columns hold, numbers or text."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from groupwise.errors import DataError
-from groupwise.tabular.cells import MISSING, Kind, are_identifiers, as_numbers
-from groupwise.tabular.source import Source
-from groupwise.tabular.text import listed, quoted, shown
+from groupwise.files.source import Source
+from groupwise.files.text import listed, quoted, shown
+from groupwise.progress import Advance, meter
 
+Kind = Literal["number", "text"]
+MISSING = ("NA", "N/A", "NaN", "nan", "null")
+"""What stands for a missing number, besides an empty cell."""
+EXACT = 2**53
+"""Whole numbers beyond it are identifiers: as numbers some would fall together."""
 COUNTED = 20_000
 """Distinct values are counted up to here."""
 
@@ -51,6 +55,41 @@ class Profile:
         spread = (n * xx - x * x) * (n * yy - y * y)
         return float((n * xy - x * y) / spread**0.5) if spread > 0.0 else 0.0
 
+    @property
+    def sameness(self) -> str:
+        """Says that the column says nothing."""
+        value = next(iter(self.values or ()), None)
+        holds = "no value at all" if value is None else f"one value only ({quoted(value)})"
+        return f"Column {quoted(self.name)} holds {holds}, so nothing can be learned from it."
+
+    @property
+    def gaps(self) -> str:
+        """Says how many values are missing, and where."""
+        count = "a missing value" if self.missing == 1 else f"{self.missing:,} missing values"
+        where = "in" if self.missing == 1 else "the first in"
+        return f"Column {quoted(self.name)} has {count}, {where} row {self.first_missing}."
+
+    @property
+    def infinity(self) -> str:
+        """Says where a number is infinite."""
+        return f"Column {quoted(self.name)} holds an infinite number in row {self.infinite}."
+
+    def check_numbers(self, what: str, advice: str) -> None:
+        """Refuse a column of text, or one that ``check_complete`` refuses."""
+        if self.kind == "text":
+            raise DataError(
+                f"The {what} column {quoted(self.name)} holds {quoted(self.text)} in row "
+                f"{self.text_row}, which is no number."
+            )
+        self.check_complete(advice)
+
+    def check_complete(self, advice: str) -> None:
+        """Refuse a column with missing values, with some advice, or infinite ones."""
+        if self.missing:
+            raise DataError(f"{self.gaps} {advice}")
+        if self.infinite:
+            raise DataError(self.infinity)
+
 
 @dataclass
 class Scan:
@@ -89,9 +128,14 @@ def scan(
     source: Source,
     target: str | None,
     order: str | None = None,
-    advance: Callable[[int, int], None] = lambda rows, done: None,
+    progress: bool = False,
 ) -> Scan:
-    """Read a file once."""
+    """Read a file once, and look at every column."""
+    with meter(source.size, "first pass", progress) as advance:
+        return _scan(source, target, order, advance)
+
+
+def _scan(source: Source, target: str | None, order: str | None, advance: Advance) -> Scan:
     import pyarrow as pa
 
     profiles: dict[str, Profile] = {}
@@ -152,7 +196,8 @@ def _look(profile: Profile, column: Any, labels: Any, start: int) -> Any:
         except pa.ArrowInvalid:
             numbers = None
             profile.kind = "text"
-            profile.text_row, profile.text = _first_text(column, start)
+            row, profile.text = first_text(column)
+            profile.text_row = start + 1 + row
     held = column if numbers is None else numbers
     if held.null_count:
         profile.missing += held.null_count
@@ -190,10 +235,43 @@ def _note_label(profile: Profile, x: Any, y: Any) -> None:
     profile.sums = sums if profile.sums is None else profile.sums + sums
 
 
-def _first_text(column: Any, start: int) -> tuple[int, str]:
-    for row, value in enumerate(column.to_pylist(), start + 1):
+def as_numbers(column: Any) -> Any:
+    """The column as float64, missing cells null; ``ArrowInvalid`` where that cannot be done."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if not pa.types.is_string(column.type):
+        return column.cast(pa.float64())
+    try:
+        numbers = column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        column = compute.utf8_trim_whitespace(column)
+        absent = compute.is_in(column, pa.array(["", *MISSING]))
+        column = compute.if_else(absent, pa.scalar(None, pa.string()), column)
+        return column.cast(pa.float64())
+    return compute.if_else(compute.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
+
+
+def are_identifiers(column: Any, numbers: Any) -> bool:
+    """Whether these are whole numbers too long to be told apart as float64."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    largest = compute.max(compute.abs(numbers)).as_py()
+    if largest is None or not EXACT < largest < float(2**63):
+        return False
+    try:
+        column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def first_text(column: Any) -> tuple[int, str]:
+    """The first row, counted from 0, that holds no number, and what it holds."""
+    for row, value in enumerate(column.to_pylist()):
         try:
-            float(0 if value is None else value)
+            float(0 if value is None or str(value).strip() in ("", *MISSING) else value)
         except (ValueError, OverflowError):
             return row, str(value)
-    return start + 1, str(column[0].as_py())
+    return 0, str(column[0].as_py())
