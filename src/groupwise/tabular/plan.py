@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from groupwise.errors import ConfigurationError, DataError
 from groupwise.groups import Group, Groups
+from groupwise.groups.text import Unknown, parse_features, parse_groups
 from groupwise.tabular.cells import Kind
-from groupwise.tabular.group_syntax import parse_features, parse_groups
 from groupwise.tabular.proposal import (
     Features,
     infinite,
@@ -22,7 +22,7 @@ from groupwise.tabular.proposal import (
     scaling,
     spans_constant,
 )
-from groupwise.tabular.scan import Profile, Scan
+from groupwise.tabular.scan import Profile, Scan, unknown_column
 from groupwise.tabular.settings import (
     LEVELS_WORD,
     Request,
@@ -99,7 +99,7 @@ def make_plan(
     problems: list[str] = []
     asked = request.features
     if "features" in request.text:
-        asked = parse_features(request.text["features"], list(scan.columns), scan.source.name)
+        asked = parse_features(request.text["features"], list(scan.columns), _unknown(scan))
     if asked is None:
         proposal = propose_features(scan, others, groups, indicators)
         features, problems = proposal.features, proposal.problems
@@ -149,6 +149,11 @@ def make_plan(
     )
 
 
+def _unknown(scan: Scan) -> Unknown:
+    """What gives the error for a column that the file does not have."""
+    return lambda name, what: unknown_column(name, list(scan.columns), scan.source.name, what)
+
+
 def _target(scan: Scan, request: Request) -> str:
     if request.target is None:
         raise ConfigurationError("Which column is to be predicted? Name it with --target COLUMN.")
@@ -170,7 +175,7 @@ def _target(scan: Scan, request: Request) -> str:
 def _groups(scan: Scan, request: Request, others: set[str]) -> list[Group]:
     columns = list(scan.columns)
     if "groups" in request.text:
-        groups = parse_groups(request.text["groups"], columns, scan.source.name)
+        groups = parse_groups(request.text["groups"], columns, _unknown(scan))
     elif request.groups is not None:
         groups = list(request.groups)
     else:

@@ -4,8 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from groupwise.groups import Group, by, cut
-from groupwise.groups.base import Leaf
-from groupwise.groups.leaves import By, Cut, Weight, Where
+from groupwise.groups.declarations import By, Cut, Leaf, Weight, Where
 from groupwise.tabular.scan import Profile, Scan
 from groupwise.tabular.text import amount, quoted, shown
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from groupwise.errors import ConfigurationError, GroupError
 from groupwise.groups import Group, dumps, from_dict
+from groupwise.groups.text import parse_names
 from groupwise.tabular.text import listed, quoted, shown
 
 if TYPE_CHECKING:
@@ -62,8 +63,6 @@ class Request:
 
 def request_from(config: Path | None, **options: Any) -> Request:
     """What the command line and the file together ask for; the command line comes first."""
-    from groupwise.tabular.group_syntax import parse_names
-
     if options.get("range") is not None:
         options["range"] = as_range(options["range"])
     if options.get("drop") is not None:
