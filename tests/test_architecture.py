@@ -52,6 +52,9 @@ def module_of(path):
     return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
+MODULES = {module_of(path) for path in FILES}
+
+
 def imports(path):
     """Every module that a file imports, also inside functions, but not for type checking only."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -76,7 +79,8 @@ def imports(path):
             if base == "groupwise":
                 yield from (f"groupwise.{alias.name}" for alias in node.names)
             else:
-                yield base
+                named = (f"{base}.{alias.name}" for alias in node.names)
+                yield from (name if name in MODULES else base for name in named)
 
 
 def inside(path):
@@ -107,6 +111,24 @@ def test_imports_point_one_way(part, other):
         assert depth[part] > depth["model"]
     else:
         assert depth[other] < depth[part], f"{part} imports {other}"
+
+
+def within(part):
+    """Which modules of a part import which others of it, also inside functions."""
+    own = {module_of(path): path for path in FILES if part_of(module_of(path)) == part}
+    return {module: {name for name in imports(path) if name in own} for module, path in own.items()}
+
+
+CIRCULAR = {"tabular": "the readers of a format import the source that chooses among them"}
+
+
+@pytest.mark.parametrize("part", sorted({part_of(module) for module in MODULES} - set(CIRCULAR)))
+def test_imports_within_a_part_make_no_circle(part):
+    waiting = within(part)
+    while waiting:
+        ready = {module for module, others in waiting.items() if not others & waiting.keys()}
+        assert ready, f"these import each other: {sorted(waiting)}"
+        waiting = {module: others for module, others in waiting.items() if module not in ready}
 
 
 def test_learners_and_aggregators_do_not_know_each_other():

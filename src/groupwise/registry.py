@@ -31,6 +31,7 @@ class Registry:
     groups : the declarations of the model.
     prior : masses by shown name; every group of that name has it. Others have 1, and the n-th pair
         1/n(n + 1).
+    members : groups that are known from the start.
 
     >>> from groupwise.groups import Groups, by
     >>> groups = Groups([by("sex")], always_on=True)
@@ -43,7 +44,9 @@ class Registry:
     ['sex=male', 'always_on']
     """
 
-    def __init__(self, groups: Groups, prior: Mapping[str, float]) -> None:
+    def __init__(
+        self, groups: Groups, prior: Mapping[str, float], members: Iterable[Member] = ()
+    ) -> None:
         self.groups = groups
         self.prior = dict(prior)
         self.members: list[Member] = []
@@ -55,6 +58,7 @@ class Registry:
         self._pairs = 0
         self._whole = not groups.weight_columns
         self._awake: dict[tuple[Member, ...], Awake] = {}
+        self.admit(members)
 
     def __len__(self) -> int:
         return len(self.members)
@@ -148,9 +152,8 @@ class Registry:
             raise GroupError("The saved groups do not fit their declarations.")
         self.admit(members)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"groups": self.groups, "prior": self.prior, "members": self.members}
+    def __deepcopy__(self, memo: Any) -> "Registry":
+        return Registry(self.groups, self.prior, self.members)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["groups"], state["prior"])  # type: ignore[misc]
-        self.admit(state["members"])
+    def __reduce__(self) -> tuple[type["Registry"], tuple[Any, ...]]:
+        return Registry, (self.groups, self.prior, self.members)

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -63,6 +64,7 @@ class Groups:
         self._indicators = [_indicator(one) for one in self.declarations]
         # Held by whoever uses them: values that were only ever asked about leave no trace.
         self._members: WeakValueDictionary[tuple[int, Values], Member] = WeakValueDictionary()
+        self._naming = Lock()
         self.everybody = self.member(EVERYBODY, ()) if self.always_on else None
         self._last = [] if self.everybody is None else [self.everybody]
         readers = [
@@ -87,7 +89,9 @@ class Groups:
         key = (declaration, values)
         found = self._members.get(key)
         if found is None:
-            found = self._members[key] = Member(declaration, values, self._name(key), self)
+            new = Member(declaration, values, self._name(key), self)
+            with self._naming:  # two threads must not make two of one group
+                found = self._members.setdefault(key, new)
         return found
 
     def _name(self, key: tuple[int, Values]) -> str:
