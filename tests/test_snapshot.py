@@ -211,6 +211,7 @@ def test_a_file_of_schema_1_is_read():
 def older(header, arrays):
     """Make it a file of schema 1: a matrix for every group, room for sixteen rows held back."""
     header["schema"] = 1
+    del header["members"]
     identity = np.eye(arrays["ridge.inverse"].shape[-1])
     for key, matrix, empty in (("ridge", "inverse", identity), ("hindsight", "gram", 0.0)):
         matrices, place = arrays[f"{key}.{matrix}"], arrays.pop(f"{key}.place")
@@ -276,6 +277,10 @@ def test_a_newer_file_asks_for_an_upgrade(tmp_path):
     [
         lambda header, arrays: arrays.update({"ridge.theta": arrays["ridge.theta"][:1]}),
         lambda header, arrays: header["names"].append("surplus"),
+        lambda header, arrays: header["names"].reverse(),
+        lambda header, arrays: header["members"].pop(),
+        lambda header, arrays: header["members"][0].__setitem__(0, 7),
+        lambda header, arrays: header["members"][0].__setitem__(1, [1]),
         lambda header, arrays: header["model"]["aggregator"].update(type="System"),
         lambda header, arrays: header["model"].update(unknown=1),
         lambda header, arrays: header.pop("settled"),

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from groupwise import snapshot
 from groupwise.action_models import (
     action_encoder,
@@ -24,14 +22,14 @@ from groupwise.configuration import (
     checked_seed,
     with_intersections,
 )
-from groupwise.errors import ConfigurationError, TicketError
+from groupwise.errors import TicketError
 from groupwise.features import Encoder
-from groupwise.features.parts import FieldKind
-from groupwise.groups import ALWAYS_ON, Group, Groups
+from groupwise.groups import Group, Groups, Member
 from groupwise.kernels import compiling
 from groupwise.losses import Loss
-from groupwise.protocols import Aggregator, Awake
+from groupwise.protocols import Aggregator
 from groupwise.reduction import Reduction
+from groupwise.registry import Registry
 from groupwise.regret.ledger import Ledger, keeps_sums
 from groupwise.regret.table import RegretTable, regret_table
 from groupwise.replay_frames import FrameReplay, replay_frames
@@ -39,8 +37,6 @@ from groupwise.rounds import Rounds, rounds_for
 from groupwise.ticket import Settled, Ticket
 
 KEY_BYTES = 16
-REMEMBERED = 1 << 16
-"""How many combinations of awake groups are remembered as arrays."""
 
 
 class Groupwise:
@@ -112,11 +108,7 @@ class Groupwise:
             self._encoder, self._rounds = self._parts(play, always_on)
         self._reduction, self._ledger = self._rounds.reduction, self._rounds.ledger
         self.play = self._reduction.play
-        self._names: list[str] = []
-        self._pairs = 0
-        self._index: dict[str, int] = {}
-        self._awake: dict[tuple[str, ...], Awake] = {}
-        self._whole = not self.groups.weight_columns
+        self._registry = Registry(self.groups, self.prior)
         self._key = os.urandom(KEY_BYTES)
         self._next = 0
         self._settled = Settled()
@@ -136,7 +128,7 @@ class Groupwise:
         """Settle a ticket with its label: now or much later, in any order, once."""
         self._check(ticket)
         label = self.loss.encode(y)
-        if ticket.names:
+        if ticket.members:
             self._learn(ticket, label)
         self._settle(ticket.number)
 
@@ -149,53 +141,15 @@ class Groupwise:
         self._check(ticket)
         self._settle(ticket.number)
 
-    def regret(self, largest: int | None = None) -> RegretTable:
-        """Regret and certificate of every group over the settled rounds.
-
-        ``largest`` asks only for so many groups: those with most rounds, the largest first.
-        """
+    def regret(self) -> RegretTable:
+        """Regret and certificate of every group over the settled rounds."""
         return regret_table(
             self._reduction,
             self._ledger,
-            self._names,
+            self._registry.names,
             len(self._encoder.names),
             self._version,
-            largest,
         )
-
-    def best_elsewhere(self, group: str, of: str) -> float:
-        """What the best action or policy of the group ``of`` would have lost on ``group``.
-
-        In hindsight and in the label's units, as ``best_loss`` in :meth:`regret`, which is what it
-        is where both groups are the same. For learners of actions (``FTPL``, ``ContextualFTPL``).
-        """
-        banks = [bank for bank, _ in self._reduction.banks if hasattr(bank, "lost_by_best_of")]
-        if not banks:
-            raise ConfigurationError(
-                "best_elsewhere compares actions or policies: it needs learners such as "
-                "learners.FTPL or learners.ContextualFTPL."
-            )
-        for name in (group, of):
-            if name not in self._index:
-                raise ConfigurationError(f"No row of group {name!r} has been learned from yet.")
-        own, other = self._index[group], self._index[of]
-        best: Any = min(banks, key=lambda bank: bank.best(other))
-        return float(best.lost_by_best_of(other, own))
-
-    @property
-    def group_names(self) -> list[str]:
-        """The groups that were seen so far, in the order they appeared."""
-        return list(self._names)
-
-    @property
-    def feature_names(self) -> list[str]:
-        """The features so far: the numbers that a row is turned into."""
-        return list(self._encoder.names)
-
-    @property
-    def field_kinds(self) -> Mapping[str, FieldKind]:
-        """What the fields of rows hold that were turned into features: "number" or "text"."""
-        return dict(self._encoder.kinds)
 
     def replay(
         self,
@@ -243,15 +197,15 @@ class Groupwise:
         return encoder, rounds_for(reduction, ledger, always_on)
 
     def _ticket(self, row: Mapping[str, Any]) -> Ticket:
-        names, weights = self.groups.read(row)
+        members, weights = self.groups.read(row)
         encoder, number = self._encoder, self._next
-        encoded = encoder.encode(row, names)
-        known = self._awake.get(tuple(names)) if self._whole else None
+        encoded = encoder.encode(row, members)
+        known = self._registry.remembered(members)
         if known is not None and not encoded.new:
             play = self._rounds.predict(number, known, encoded)
             owner: object = encoder
-        elif names:
-            known, new = self._numbers(names, weights)
+        elif members:
+            known, new = self._registry.awake(members, weights)
             self._reserve(new, len(encoded.names))
             play = self._rounds.predict(number, known, encoded)
             owner = None if new or encoded.new else encoder
@@ -264,7 +218,7 @@ class Groupwise:
         return Ticket(
             number,
             dict(row),
-            names,
+            members,
             weights,
             play,
             self.loss,
@@ -306,41 +260,37 @@ class Groupwise:
             assert ticket.encoded is not None
             self._rounds.settle(ticket.number, ticket.awake, ticket.encoded, label, late)
         else:
-            awake, new = self._numbers(list(ticket.names), list(ticket.memberships))
-            row = self._encoder.encode(ticket.row, ticket.names)
+            members = self._members(ticket)
+            awake, new = self._registry.awake(members, ticket.memberships)
+            row = self._encoder.encode(ticket.row, members)
             self._reserve(new, len(row.names))
             self._rounds.settle(ticket.number, awake, row, label, late)
-            self._admit(new)
+            self._registry.admit(new)
             self._encoder.admit(row)
         self._version += 1
 
-    def _numbers(self, names: list[str], weights: list[float]) -> tuple[Awake, tuple[str, ...]]:
-        """The awake groups by number; new ones get the next numbers, for now."""
-        key = tuple(names)
-        if self._whole and key in self._awake:
-            return self._awake[key], ()
-        self.groups.check_distinct(names)
-        new = tuple(name for name in names if name not in self._index)
-        numbers = {name: len(self._names) + i for i, name in enumerate(new)}
-        indices = [self._index[name] if name in self._index else numbers[name] for name in names]
-        awake = Awake(np.array(indices, dtype=np.int64), np.array(weights))
-        if self._whole and not new:
-            if len(self._awake) >= REMEMBERED:
-                self._awake.clear()
-            self._awake[key] = awake
-        return awake, new
+    def _members(self, ticket: Ticket) -> list[Member]:
+        """The groups of a ticket; it may have come as text, from another copy of the model."""
+        if ticket.by_name:
+            return self._registry.named(ticket.names, ticket.row)
+        return self._registry.own(ticket.members)
 
-    def _reserve(self, new: Sequence[str], features: int) -> None:
-        count = len(self._names) + len(new)
-        self._rounds.reserve(count, features, self._masses(new))
+    def _reserve(self, new: Sequence[Member], features: int) -> None:
+        count = len(self._registry) + len(new)
+        self._rounds.reserve(count, features, self._registry.masses(new))
 
     def _restart(self) -> None:
         """Forget what was learned, not what was recorded."""
-        self._reduction.restart(len(self._names), len(self._encoder.names))
+        self._reduction.restart(len(self._registry), len(self._encoder.names))
         self._rounds.refresh()
 
-    def _baseline(self) -> int:
-        return self._index.get(ALWAYS_ON, -1)
+    @property
+    def _names(self) -> list[str]:
+        return self._registry.names
+
+    @property
+    def _index(self) -> dict[str, int]:
+        return self._registry.first
 
     def _replayed(self, rows: int, learned: int) -> None:
         self._settled.add_range(self._next, self._next + rows)
@@ -356,24 +306,6 @@ class Groupwise:
         except BaseException:
             self.__dict__.update(before)
             raise
-
-    def _masses(self, new: Sequence[str]) -> list[float]:
-        """The prior masses of new groups; they depend on the order of appearance alone."""
-        masses = []
-        pairs = self._pairs
-        for name in new:
-            mass = 1.0
-            if self.groups.is_pair(name):
-                pairs += 1
-                mass = 1.0 / (pairs * (pairs + 1))
-            masses.append(self.prior.get(name, mass))
-        return masses
-
-    def _admit(self, new: Sequence[str]) -> None:
-        self._pairs += sum(map(self.groups.is_pair, new))
-        for name in new:
-            self._index[name] = len(self._names)
-            self._names.append(name)
 
 
 def load(path: str | os.PathLike[str]) -> Groupwise:

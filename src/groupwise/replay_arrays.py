@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from groupwise.action_models import refuse_replay
 from groupwise.configuration import as_aggregator, as_learners, as_loss, checked_seed
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
+from groupwise.groups import ALWAYS_ON
 from groupwise.kernels import cells, compiling
 from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import compress
@@ -20,7 +21,7 @@ from groupwise.protocols import Aggregator, Learner
 from groupwise.reduction import Reduction
 from groupwise.regret.curves import Curve, Recorder, moments
 from groupwise.regret.ledger import Ledger, keeps_sums
-from groupwise.regret.table import ALWAYS_ON, RegretTable, regret_table
+from groupwise.regret.table import RegretTable, regret_table
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.stream import Chunk, Outcome, Stream, rows_at_a_time
 

@@ -86,24 +86,19 @@ def _replay_frame(
     table = Table(native.drop(target).to_native())
     membership = model.groups.of_frame(table)
     encoded = model._encoder.encode_frame(table, membership)
-    known = model._index
-    new = [name for name in membership.names if name not in known]
-    numbers = {name: len(known) + i for i, name in enumerate(new)}
-    lookup = np.array(
-        [known.get(name, numbers.get(name, -1)) for name in membership.names], dtype=np.int64
-    )
+    groups, new = model._registry.of_frame(membership)
     names = [*model._encoder.names, *(feature.name for feature in encoded.new)]
     whole = Chunk(
         Cells(*of_sparse(encoded.indptr, encoded.indices, encoded.values)),
         membership.indptr,
-        lookup[membership.indices],
+        groups,
         membership.weights,
         labels,
         names,
     )
     model._reserve(new, len(names))
     with model._undone_on_error():
-        model._admit(new)
+        model._registry.admit(new)
         model._encoder.admit(encoded)
         figures = _run(model, whole, jobs, progress)
         model._replayed(labels.size, int((np.diff(membership.indptr) > 0).sum()))
@@ -115,7 +110,7 @@ def _run(
 ) -> tuple[Vector, Vector, Vector]:
     loss, total = model.loss, whole.labels.size
     prediction, realised, expected = (np.empty(total) for _ in range(3))
-    stream = Stream(model._reduction, model._ledger, model._baseline(), model._next, jobs)
+    stream = Stream(model._reduction, model._ledger, model._registry.everybody, model._next, jobs)
     position = 0
     with progress_bar(total, "replay", progress) as advance:
 
@@ -128,7 +123,7 @@ def _run(
             advance(stop - position)
             position = stop
 
-        stream.run(pieces(whole, rows_at_a_time(len(model._names))), done)
+        stream.run(pieces(whole, rows_at_a_time(len(model._registry))), done)
     return loss.decode_many(prediction), loss.unit * realised, loss.unit * expected
 
 

@@ -88,7 +88,7 @@ def _header(model: "Groupwise") -> dict[str, Any]:
             "prior": model.prior,
             "intersections": model.intersections,
         },
-        "names": model._names,
+        **model._registry.to_dict(),
         "encoder": model._encoder.to_dict(),
         "key": model._key.hex(),
         "next": model._next,
@@ -143,7 +143,7 @@ def _used(name: str, array: Any, groups: int, features: int) -> Any:
 
 
 def _arrays(model: "Groupwise") -> archive.Arrays:
-    groups, features = len(model._names), len(model._encoder.names)
+    groups, features = len(model._registry), len(model._encoder.names)
     states = _states(model)
     for key in MATRICES.keys() & states.keys():
         states[key] = _in_order(states[key], MATRICES[key], groups)
@@ -160,7 +160,7 @@ def _action_arrays(model: "Groupwise") -> archive.Arrays:
     return {
         f"learner{k}.{name}": array
         for k, bank in enumerate(model._reduction.action_banks)
-        for name, array in bank.arrays(len(model._names)).items()
+        for name, array in bank.arrays(len(model._registry)).items()
     }
 
 
@@ -199,7 +199,7 @@ def _restore_actions(model: "Groupwise", arrays: archive.Arrays) -> None:
         for k, bank in enumerate(model._reduction.action_banks):
             prefix = f"learner{k}."
             own = {key.removeprefix(prefix): a for key, a in arrays.items() if prefix in key}
-            bank.restore(own, len(model._names))
+            bank.restore(own, len(model._registry))
 
 
 def _restore(
@@ -214,12 +214,12 @@ def _restore(
         settings["features"] = {k: v and (v[0], v[1]) for k, v in settings["features"].items()}
     model = kind(**settings)
     model._encoder = Encoder.from_dict(header["encoder"], model.groups)
-    model._admit([str(name) for name in header["names"]])
+    model._registry.restore(header)
     model._key = bytes.fromhex(header["key"])
     model._next = int(header["next"])
     model._settled = Settled(header["settled"])
     model._version = int(header["version"])
-    groups, features = len(model._names), len(model._encoder.names)
+    groups, features = len(model._registry), len(model._encoder.names)
     model._rounds.reserve(groups, features)
     for key, state in _states(model).items():
         for name, array in state._asdict().items():

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from groupwise.errors import ConfigurationError, DataError
-from groupwise.files.group_syntax import parse_features, parse_groups
-from groupwise.files.scan import Kind, Profile, Scan
+from groupwise.files.scan import Kind, Profile, Scan, unknown_column
 from groupwise.files.settings import LEVELS_WORD, Request
 from groupwise.files.text import amount, quoted, shown
 from groupwise.groups import Group, Groups, by, cut
-from groupwise.groups.base import Leaf
-from groupwise.groups.leaves import By, Cut, Weight, Where
+from groupwise.groups.declarations import By, Cut, Leaf, Weight, Where
+from groupwise.groups.text import Unknown, parse_features, parse_groups
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
@@ -93,7 +92,7 @@ def make_plan(
     problems: list[str] = []
     asked = request.features
     if "features" in request.text:
-        asked = parse_features(request.text["features"], list(scan.columns), scan.source.name)
+        asked = parse_features(request.text["features"], list(scan.columns), _unknown(scan))
     if asked is None:
         proposal = propose_features(scan, others, groups, indicators)
         features, problems = proposal.features, proposal.problems
@@ -143,6 +142,11 @@ def make_plan(
     )
 
 
+def _unknown(scan: Scan) -> Unknown:
+    """What gives the error for a column that the file does not have."""
+    return lambda name, what: unknown_column(name, list(scan.columns), scan.source.name, what)
+
+
 def _target(scan: Scan, request: Request) -> str:
     if request.target is None:
         raise ConfigurationError("Which column is to be predicted? Name it with --target COLUMN.")
@@ -156,7 +160,7 @@ def _target(scan: Scan, request: Request) -> str:
 def _groups(scan: Scan, request: Request, others: set[str]) -> list[Group]:
     columns = list(scan.columns)
     if "groups" in request.text:
-        groups = parse_groups(request.text["groups"], columns, scan.source.name)
+        groups = parse_groups(request.text["groups"], columns, _unknown(scan))
     elif request.groups is not None:
         groups = list(request.groups)
     else:

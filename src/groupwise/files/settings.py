@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from groupwise.errors import ConfigurationError, GroupError
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups import Group, dumps, from_dict
+from groupwise.groups.text import parse_names
 
 if TYPE_CHECKING:
     from groupwise.files.plan import Plan
@@ -58,8 +59,6 @@ class Request:
 
 def request_from(config: Path | None, **options: Any) -> Request:
     """What the command line and the file together ask for; the command line comes first."""
-    from groupwise.files.group_syntax import parse_names
-
     if options.get("range") is not None:
         options["range"] = as_range(options["range"])
     if options.get("drop") is not None:

@@ -9,11 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 from groupwise.errors import ConfigurationError
+from groupwise.groups import ALWAYS_ON
 from groupwise.reduction import Reduction
 from groupwise.regret.certificate import aggregator_bounds, certify
 from groupwise.regret.ledger import Ledger
-
-ALWAYS_ON = "always_on"
 
 WIDEST = 1e7
 """From here on figures are shown with an exponent."""
@@ -41,7 +40,8 @@ class RegretTable:
     are in the label's units. ``loss`` and ``regret`` are expectations over the aggregator's draw
     where it samples; ``realised_loss`` is what the drawn predictions lost. ``baseline_regret`` is
     that of the always-on group's own learner, the single model; None where there is no such group.
-    ``comparator`` says what ``best_loss`` is the loss of.
+    ``comparator`` says what ``best_loss`` is the loss of. Groups that happen to have the same name
+    have a row each; ``table[name]`` is the first of them, the one that appeared first.
     """
 
     rows: list[dict[str, Any]]
@@ -55,6 +55,7 @@ class RegretTable:
         return iter(self.rows)
 
     def __getitem__(self, group: str) -> dict[str, Any]:
+        """The row of the group of this name; of the first, where several have it."""
         for row in self.rows:
             if row["group"] == group:
                 return row

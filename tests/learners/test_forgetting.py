@@ -1,4 +1,4 @@
-"""Pairs of groups, priors, and learners that forget."""
+"""Learners that forget, and several of them in a group."""
 
 import math
 
@@ -30,65 +30,6 @@ def loop(model, frame):
         label = row.pop("y")
         model.learn_one(row, label)
     return model
-
-
-@pytest.mark.parametrize(
-    "aggregator", [gw.aggregators.AdaNormalHedge(), gw.aggregators.Specialists()]
-)
-def test_intersections_are_made_as_they_are_seen(aggregator, tmp_path):
-    declared = [gw.by("sex"), gw.by("region"), gw.cut("age", [0.5])]
-    frame = data()
-    models = [gw.Groupwise(declared, aggregator=aggregator, intersections=2) for _ in range(2)]
-    looped, replayed = loop(models[0], frame), models[1]
-    replayed.replay(frame, "y")
-    assert looped.regret().rows == replayed.regret().rows
-    groups = {line["group"] for line in looped.regret()}
-    assert "sex=m & region=n" in groups
-    assert len(groups) == 2 + 3 + 2 + (6 + 4 + 6) + 1
-    explicit = gw.Groupwise([*declared, gw.pairs(*declared)], aggregator=aggregator)
-    assert loop(explicit, frame).regret().rows == looped.regret().rows
-    looped.save(tmp_path / "m.gw")
-    assert gw.load(tmp_path / "m.gw").regret().rows == looped.regret().rows
-
-
-def test_masses_are_fixed_at_creation_and_pairs_weigh_little():
-    declared = [gw.by("sex"), gw.by("region")]
-    model = loop(gw.Groupwise(declared, intersections=2), data())
-    names = model._names
-    masses = dict(zip(names, model._reduction.state.mass[: len(names), 0].tolist(), strict=True))
-    pairs = [name for name in names if " & " in name]
-    assert [masses[name] for name in pairs] == [1 / (n * (n + 1)) for n in range(1, 7)]
-    assert all(masses[name] == 1.0 for name in names if name not in pairs)
-    assert sum(masses[name] for name in pairs) < 1.0
-    plain = loop(gw.Groupwise(declared, aggregator=gw.aggregators.Specialists()), data())
-    crossed = loop(
-        gw.Groupwise(declared, aggregator=gw.aggregators.Specialists(), intersections=2), data()
-    )
-    for line in plain.regret():
-        other = crossed.regret()[line["group"]]
-        assert other["aggregator"] - line["aggregator"] < math.log(7 / 6) / 2 + 1e-12
-
-
-def test_intersections_pay_where_the_signal_is_one():
-    frame = data(2000)
-    declared = [gw.by("sex"), gw.by("region")]
-    plain = gw.Groupwise(declared, indicators=False, features=["u"])
-    crossed = gw.Groupwise(declared, indicators=False, features=["u"], intersections=2)
-    for model in (plain, crossed):
-        model.replay(frame, "y")
-    assert crossed.regret()["always_on"]["loss"] < 0.5 * plain.regret()["always_on"]["loss"]
-
-
-def test_priors_move_the_certificates():
-    frame = data()
-    declared = [gw.by("sex"), gw.by("region")]
-    settings = {"aggregator": gw.aggregators.Specialists(), "prior": {"region=n": 10.0}}
-    model = gw.Groupwise(declared, **settings)
-    model.replay(frame, "y")
-    for line in model.regret():
-        mass = 10.0 if line["group"] == "region=n" else 1.0
-        assert line["aggregator"] == pytest.approx(math.log(15.0 / mass) / 2, rel=1e-12)
-        assert line["regret"] <= line["certificate"] + 1e-9
 
 
 def test_several_learners_are_bounded_by_the_best_of_them():
