@@ -36,6 +36,10 @@ class FeatureError(GroupwiseError, ValueError):
     """A row or frame cannot be turned into numbers."""
 
 
+class TooLargeError(FeatureError):
+    """A feature is beyond what can be computed with."""
+
+
 class LabelError(GroupwiseError, ValueError):
     """A label is missing, of the wrong type, or outside the declared range."""
 

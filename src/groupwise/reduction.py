@@ -303,6 +303,10 @@ class Reduction:
         found = [bank.hindsight(group, features) for bank in self.banks]
         return min((best for best in found if best is not None), default=None)
 
+    def elsewhere(self, group: int, of: int) -> float:
+        """What the best of the class for the group ``of`` would have lost on ``group``, scaled."""
+        return self.banks[0].elsewhere(group, of)
+
     @property
     def comparator(self) -> str:
         """What ``hindsight`` is the loss of."""

@@ -14,6 +14,7 @@ import numpy as np
 from groupwise.errors import GroupError
 from groupwise.groups import FrameMembership, Groups, Member
 from groupwise.protocols import Awake
+from groupwise.ticket import Ticket
 from groupwise.arrays import Index
 
 REMEMBERED = 1 << 16
@@ -121,18 +122,21 @@ class Registry:
         everybody = self.groups.everybody
         return -1 if everybody is None else self._numbers.get(everybody, -1)
 
-    def own(self, members: Iterable[Member]) -> list[Member]:
-        """The model's own groups for those that a ticket tells of, perhaps read from text."""
-        groups = self.groups
-        return [one if one.owner is groups else groups.member(*one.key) for one in members]
+    def of_ticket(self, ticket: Ticket) -> list[Member]:
+        """The model's own groups for those of a ticket, which may have come as text.
 
-    def named(self, names: Iterable[str], row: Mapping[str, Any]) -> list[Member]:
-        """The groups that a row is in, found by name: tickets of groupwise 0.1 have no more."""
+        Tickets of groupwise 0.1 know them by name alone: there the row is read again.
+        """
+        groups = self.groups
+        if not ticket.by_name:
+            own = ticket.members
+            return [one if one.owner is groups else groups.member(*one.key) for one in own]
         try:
-            found = {member.name: member for member in self.groups.read(row)[0]}
+            found = {member.name: member for member in groups.read(ticket.row)[0]}
         except GroupError:  # a value that text does not keep
             found = {}
-        return [found[name] if name in found else self.groups.named(name) for name in names]
+        names = ticket.names
+        return [found[name] if name in found else groups.named(name) for name in names]
 
     def to_dict(self) -> dict[str, Any]:
         """The groups as JSON holds them: names to be read by people, and what they are."""

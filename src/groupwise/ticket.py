@@ -15,8 +15,7 @@ import numpy as np
 from groupwise.errors import TicketError
 from groupwise.groups import Member
 from groupwise.losses import Loss, loss_from_dict
-from groupwise.plays import play_from_dict, play_to_dict
-from groupwise.protocols import Awake, Row
+from groupwise.protocols import Awake, Play, Row
 from groupwise.arrays import Vector
 
 SIGNATURE_BYTES = 8
@@ -41,8 +40,8 @@ class Ticket:
     """The awake groups, new ones included."""
     memberships: Sequence[float]
     """The row's weights in them."""
-    play: Any
-    """The play as the reduction made it, scaled to [0, 1]: a Play, or an ActionPlay."""
+    play: Play
+    """The play as the reduction made it; numbers are scaled to [0, 1]."""
     loss: Loss
     version: int
     """How many labels the model had learned from when it played."""
@@ -158,6 +157,30 @@ class Ticket:
             self.wants_label,
             self.by_name,
         )
+
+
+def play_to_dict(play: Play) -> dict[str, Any]:
+    """A play as JSON keeps it."""
+    action = play.prediction
+    if isinstance(play.said, np.ndarray):
+        return {"prediction": action, "said": play.said.tolist()}
+    return {
+        "prediction": action.tolist() if isinstance(action, np.ndarray) else action,
+        "advice": play.advice.tolist(),
+        "shape": list(play.advice.shape),
+        "probabilities": play.probabilities.tolist(),
+    }
+
+
+def play_from_dict(fields: Mapping[str, Any]) -> Play:
+    """The play that :func:`play_to_dict` wrote."""
+    action = fields["prediction"]
+    if "said" in fields:
+        return Play(float(action), np.array(fields["said"], dtype=np.float64))
+    shape = fields["shape"]
+    probabilities = np.array(fields["probabilities"], dtype=np.float64).reshape(shape[:2])
+    advice = np.array(fields["advice"]).reshape(shape)
+    return Play(np.array(action) if isinstance(action, list) else action, (advice, probabilities))
 
 
 def _flat(values: Vector) -> Vector:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from groupwise.arrays import Index, Vector, capacity
-from groupwise.errors import FeatureError
+from groupwise.errors import TooLargeError
 from groupwise.kernels import stretch
 from groupwise.kernels.compiled import Kernel
 from groupwise.kernels.hindsight import SUMS, record
@@ -162,7 +162,7 @@ class Crew(Bank):
         answer = self._advise(self._address, place, row.indices, row.values, said)
         while answer != stretch.READY:
             if answer == stretch.TOO_LARGE:
-                raise FeatureError("A feature is not a finite number of at most 1e100.")
+                raise TooLargeError("A feature is not a finite number of at most 1e100.")
             self._make_room(awake, row)
             answer = self._advise(self._address, place, row.indices, row.values, said)
 

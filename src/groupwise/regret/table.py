@@ -4,15 +4,16 @@ import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from groupwise.errors import ConfigurationError
 from groupwise.groups import ALWAYS_ON
-from groupwise.reduction import Reduction
 from groupwise.regret.certificate import aggregator_bounds, certify
-from groupwise.regret.ledger import Ledger
+
+if TYPE_CHECKING:
+    from groupwise.reduction import Reduction
 
 WIDEST = 1e7
 """From here on figures are shown with an exponent."""
@@ -129,8 +130,7 @@ def _text(value: Any) -> str:
 
 
 def regret_table(
-    reduction: Reduction,
-    ledger: Ledger,
+    reduction: "Reduction",
     names: list[str],
     features: int,
     settled: int,
@@ -141,31 +141,25 @@ def regret_table(
     With ``largest``, only so many groups, by their rounds.
     """
     unit = reduction.loss.unit
-    state = ledger.state
     if largest is None:
         order = sorted(range(len(names)), key=lambda g: names[g] == ALWAYS_ON)
     else:
-        order = np.argsort(-state.rounds[: len(names)], kind="stable")[:largest].tolist()
-    bounds = aggregator_bounds(reduction, len(names)) if names else None
+        rounds = reduction.books.column("rounds", len(names))[:, 0]
+        order = np.argsort(-rounds, kind="stable")[:largest].tolist()
+    bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
     rows = []
     for g in order:
-        assert bounds is not None
-        known = reduction.best_loss(g)
-        if known is not None:
-            best = known
-        elif reduction.loss.linear_hindsight:
-            best = ledger.best_loss(g, features)
-        else:
-            best = float(state.expert_loss[g].min())
-        certificate = certify(reduction, ledger, g, best, bounds)
-        loss = float(state.loss[g])
-        baseline = float(state.baseline_loss[g])
+        own = reduction.books.of(g)
+        known = reduction.hindsight(g, features)
+        best = float(own.expert_loss.min()) if known is None else known
+        certificate = certify(reduction, own, g, best, bounds[g])
+        loss, baseline = float(own.loss[0]), float(own.baseline_loss[0])
         rows.append(
             {
                 "group": names[g],
-                "rounds": float(state.rounds[g]),
+                "rounds": float(own.rounds[0]),
                 "loss": unit * loss,
-                "realised_loss": unit * float(state.realised_loss[g]),
+                "realised_loss": unit * float(own.realised_loss[0]),
                 "best_loss": unit * best,
                 "regret": unit * (loss - best),
                 "baseline_regret": None if math.isnan(baseline) else unit * (baseline - best),
@@ -177,6 +171,4 @@ def regret_table(
                 "status": certificate.status,
             }
         )
-    linear = reduction.loss.linear_hindsight
-    comparator = "the best linear model in hindsight" if linear else reduction.comparator
-    return RegretTable(rows, comparator, settled)
+    return RegretTable(rows, reduction.comparator, settled)

@@ -1,4 +1,7 @@
-"""A whole stream at compiled speed, from arrays: the same numbers as the loop."""
+"""Whole streams at compiled speed, from arrays (``gw.replay``) and from frames: the loop's numbers.
+
+Arrays are read and checked chunk by chunk; a frame is checked whole before anything changes.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,25 +10,192 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from groupwise.action_models import refuse_replay
-from groupwise.configuration import as_aggregator, as_learners, as_loss, checked_seed
+from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
-from groupwise.groups import ALWAYS_ON
+from groupwise.features import EncodedFrame, Encoder
+from groupwise.groups import ALWAYS_ON, FrameMembership, Groups, Member, Table
 from groupwise.kernels import cells, compiling
-from groupwise.kernels.cells import Cells
+from groupwise.kernels.cells import Cells, of_sparse
 from groupwise.kernels.schedule import compress
-from groupwise.learners.ridge import Ridge
 from groupwise.losses import Loss
 from groupwise.progress import progress_bar
-from groupwise.protocols import Aggregator, Learner
+from groupwise.protocols import Aggregator
 from groupwise.reduction import Reduction
+from groupwise.registry import Registry
 from groupwise.regret.curves import Curve, Recorder, moments
-from groupwise.regret.ledger import Ledger, keeps_sums
 from groupwise.regret.table import RegretTable, regret_table
-from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.stream import Chunk, Outcome, Stream, rows_at_a_time
+from groupwise.validation import AnyLearner, as_aggregator, as_learners, as_loss, checked_seed
 
 KEEP = ("advice", "weights")
+
+
+class Figures(NamedTuple):
+    """A figure per row, in the label's units, and what was kept of the rest."""
+
+    prediction: Vector
+    loss: Vector
+    expected_loss: Vector
+    advice: Vector | None
+    weights: Vector | None
+
+
+def run(
+    stream: Stream, chunks: Iterator[Chunk], shape: tuple[int, int], keep: Sequence[str], show: bool
+) -> Figures:
+    """Drive a stream over chunks, of so many rows and entries in all, and collect what comes."""
+    rows, entries = shape
+    reduction, loss = stream.reduction, stream.reduction.loss
+    prediction, realised, expected = (np.empty(rows) for _ in range(3))
+    kept = {item: np.empty((entries, reduction.experts)) for item in keep}
+    position = entry = 0
+    with compiling(), progress_bar(rows, "replay", show) as advance:
+
+        def done(outcome: Outcome) -> None:
+            nonlocal position, entry
+            part = slice(position, position + outcome.prediction.size)
+            prediction[part] = outcome.prediction
+            expected[part] = outcome.expected
+            realised[part] = outcome.realised
+            last = entry + len(outcome.advice)
+            for item, values in zip(KEEP, (outcome.advice, outcome.probabilities), strict=True):
+                if item in kept:
+                    kept[item][entry:last] = values
+            advance(part.stop - position)
+            position, entry = part.stop, last
+
+        stream.run(chunks, done)
+
+    def flat(values: Vector) -> Vector:
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    return Figures(
+        loss.decode_many(prediction),
+        loss.unit * realised,
+        loss.unit * expected,
+        flat(loss.decode_many(kept["advice"])) if "advice" in kept else None,
+        flat(kept["weights"]) if "weights" in kept else None,
+    )
+
+
+def refuse_actions(reduction: Reduction) -> None:
+    """Learners of actions cannot enter a replay: their plays and labels are vectors."""
+    if reduction.actions:
+        raise ConfigurationError(
+            f"{type(reduction.learners[0]).__name__} cannot enter a replay: loop over "
+            "model.predict and model.learn."
+        )
+
+
+def path_of(reduction: Reduction) -> str:
+    """Which way a replay takes."""
+    return "compiled" if reduction.compiled else "python"
+
+
+# Frames.
+
+
+@dataclass(frozen=True, eq=False)
+class FrameReplay:
+    """What ``Groupwise.replay`` returns: a figure per row, in the label's units.
+
+    ``loss`` is that of the prediction, ``expected_loss`` its expectation over the aggregator's
+    draw. ``groups(t)`` are the awake groups of row t. ``path`` says which way was taken: "compiled"
+    or "python". Regret is the model's: ``model.regret()``.
+    """
+
+    prediction: Vector
+    loss: Vector
+    expected_loss: Vector
+    path: str
+    memberships: tuple[FrameMembership, ...]
+
+    def groups(self, row: int) -> list[str]:
+        """The names of the groups that a row was in."""
+        for membership in self.memberships:
+            rows = membership.indptr.size - 1
+            if row < rows:
+                first, last = membership.indptr[row : row + 2]
+                return [membership.names[g] for g in membership.indices[first:last].tolist()]
+            row -= rows
+        raise IndexError(row)
+
+
+class ReadFrame(NamedTuple):
+    """A frame that was read and checked: its rows, and what is new in them."""
+
+    rows: Chunk
+    membership: FrameMembership
+    encoded: EncodedFrame
+    groups: tuple[Member, ...]
+    """The groups that it is the first to have."""
+
+    @property
+    def learned(self) -> int:
+        """How many rows have somebody awake."""
+        return int((np.diff(self.membership.indptr) > 0).sum())
+
+    def chunks(self, groups: int) -> Iterator[Chunk]:
+        """Its rows in shorter chunks, for a model with so many groups."""
+        whole, step = self.rows, rows_at_a_time(groups)
+        for start in range(0, whole.labels.size, step):
+            stop = min(start + step, whole.labels.size)
+            entries = slice(whole.member_indptr[start], whole.member_indptr[stop])
+            yield Chunk(
+                whole.cells.part(start, stop),
+                whole.member_indptr[start : stop + 1] - whole.member_indptr[start],
+                whole.groups[entries],
+                whole.weights[entries],
+                whole.labels[start:stop],
+                whole.features,
+            )
+
+
+def frames_of(frames: Any) -> Any:
+    """One frame, or an iterable of them, as an iterable."""
+    one = hasattr(frames, "columns") or hasattr(frames, "column_names")
+    return [frames] if one else frames
+
+
+def read_frame(
+    frame: Any, target: str, loss: Loss, groups: Groups, encoder: Encoder, registry: Registry
+) -> ReadFrame:
+    """Read and check a frame. Changes nothing."""
+    import narwhals as nw
+
+    try:
+        native = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise FeatureError(
+            f"A {type(frame).__name__} is not a frame. Give one of pandas, polars or pyarrow."
+        ) from None
+    if target not in native.columns:
+        raise LabelError(
+            f"The frame has no column {target!r} for the label. It has: "
+            f"{', '.join(map(repr, native.columns[:20]))}."
+        )
+    labels = _labels(native[target], target, loss)
+    table = Table(native.drop(target).to_native())
+    membership = groups.of_frame(table)
+    encoded = encoder.encode_frame(table, membership)
+    numbers, new = registry.of_frame(membership)
+    names = [*encoder.names, *(feature.name for feature in encoded.new)]
+    features = Cells(*of_sparse(encoded.indptr, encoded.indices, encoded.values))
+    rows = Chunk(features, membership.indptr, numbers, membership.weights, labels, names)
+    return ReadFrame(rows, membership, encoded, new)
+
+
+def _labels(column: Any, target: str, loss: Loss) -> Vector:
+    if not column.dtype.is_numeric() and not column.dtype.is_decimal():
+        raise LabelError(f"The label column {target!r} holds {column.dtype}, not numbers.")
+    nulls = column.is_null().to_numpy()
+    if nulls.any():
+        row = int(np.flatnonzero(nulls)[0])
+        raise LabelError(f"The label {target!r} is missing. Drop the row or fill it in.", row=row)
+    return loss.encode_many(np.asarray(column.to_numpy(), dtype=np.float64))
+
+
+# Arrays.
 
 
 class Inputs(NamedTuple):
@@ -60,13 +230,12 @@ class Replay:
     names: tuple[str, ...]
     path: str
     _inputs: Inputs
-    _engine: Callable[[], "tuple[Reduction, Ledger, int]"]
+    _start: Callable[[int | None], Stream]
     _reduction: Reduction
-    _ledger: Ledger
 
     def regret(self) -> RegretTable:
         """The regret table over the whole stream."""
-        return _table(self._reduction, self._ledger, self)
+        return self._table(self._reduction)
 
     def curves(self, points: int = 100) -> dict[str, Curve]:
         """Regret and certificate over time, per group, at ``points`` evenly spaced moments.
@@ -75,16 +244,20 @@ class Replay:
         """
         if isinstance(points, bool) or not isinstance(points, int) or points < 1:
             raise ConfigurationError(f"points must be a positive whole number, not {points!r}.")
-        reduction, ledger, baseline = self._engine()
         recorder = Recorder()
-        stream = Stream(reduction, ledger, baseline, 0, None)
+        stream = self._start(None)
         start = 0
         for stop in moments(self._inputs.labels.size, points).tolist():
             stream.run(_chunks(self._inputs, start, stop), _ignore)
-            recorder.record(stop, _table(reduction, ledger, self))
+            recorder.record(stop, self._table(stream.reduction))
             start = stop
         curves = recorder.curves()
         return {name: curves[name] for name in self.names}
+
+    def _table(self, reduction: Reduction) -> RegretTable:
+        inputs = self._inputs
+        features, settled = len(inputs.feature_names), inputs.labels.size
+        return regret_table(reduction, list(self.names), features, settled)
 
 
 def replay(
@@ -92,7 +265,7 @@ def replay(
     y: ArrayLike,
     membership: ArrayLike,
     *,
-    learner: Ridge | Learner | Sequence[Ridge | Learner] | None = None,
+    learner: AnyLearner | Sequence[AnyLearner] | None = None,
     aggregator: Aggregator | None = None,
     loss: Loss | None = None,
     play: str | None = None,
@@ -133,59 +306,27 @@ def replay(
     unknown = [item for item in keep if item not in KEEP]
     if unknown:
         raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
-    learners = as_learners(learner)
-    refuse_replay(learners)
-    chosen = as_aggregator(aggregator)
-    seed = checked_seed(seed)
+    learners, chosen, seed = as_learners(learner), as_aggregator(aggregator), checked_seed(seed)
+    everybody = np.arange(len(names))
+    width = len(inputs.feature_names)
 
-    def engine() -> tuple[Reduction, Ledger, int]:
+    def start(jobs: int | None) -> Stream:
         reduction = Reduction(learners, chosen, loss, play, clip, seed)
-        ledger = Ledger(len(learners), keeps_sums(learners, loss))
-        width = len(inputs.feature_names)
-        reduction.reserve(len(names), width, masses)
-        ledger.reserve(len(names), width)
-        return reduction, ledger, _baseline(names, inputs)
+        refuse_actions(reduction)
+        reduction.reserve(everybody, width, everybody, masses)
+        return Stream(reduction, _baseline(names, inputs), 0, jobs)
 
-    reduction, ledger, baseline = engine()
-    total = inputs.labels.size
-    shape = (inputs.entries() if keep else 0, len(learners))
-    prediction, realised, expected = (np.empty(total) for _ in range(3))
-    kept = {item: np.empty(shape) for item in KEEP if item in keep}
-    stream = Stream(reduction, ledger, baseline, 0, jobs)
-    position = entry = 0
-
-    with compiling(), progress_bar(total, "replay", progress) as advance:
-
-        def done(outcome: Outcome) -> None:
-            nonlocal position, entry
-            stop = position + outcome.prediction.size
-            prediction[position:stop] = outcome.prediction
-            expected[position:stop] = outcome.expected
-            realised[position:stop] = outcome.realised
-            last = entry + len(outcome.advice)
-            for item, values in (("advice", outcome.advice), ("weights", outcome.probabilities)):
-                if item in kept:
-                    kept[item][entry:last] = values
-            advance(stop - position)
-            position, entry = stop, last
-
-        stream.run(_chunks(inputs, 0, total), done)
-
-    def flat(values: Vector) -> Vector:
-        return values[:, 0] if values.shape[1] == 1 else values
-
+    stream = start(jobs)
+    rows = inputs.labels.size
+    shape = rows, inputs.entries() if keep else 0
+    figures = run(stream, _chunks(inputs, 0, rows), shape, keep, progress)
     return Replay(
-        prediction=loss.decode_many(prediction),
-        loss=loss.unit * realised,
-        expected_loss=loss.unit * expected,
-        advice=flat(loss.decode_many(kept["advice"])) if "advice" in kept else None,
-        weights=flat(kept["weights"]) if "weights" in kept else None,
+        *figures,
         names=names,
-        path="compiled" if reduction.compiled else "python",
+        path=path_of(stream.reduction),
         _inputs=inputs,
-        _engine=engine,
-        _reduction=reduction,
-        _ledger=ledger,
+        _start=start,
+        _reduction=stream.reduction,
     )
 
 
@@ -312,13 +453,6 @@ def _sparse(matrix: Any, rows: slice) -> tuple[Index, Index, Vector]:
     indptr = matrix.indptr[rows.start : rows.stop + 1].astype(np.int64)
     part = slice(indptr[0], indptr[-1])
     return indptr - indptr[0], matrix.indices[part].astype(np.int64), matrix.data[part]
-
-
-def _table(reduction: Reduction, ledger: Ledger, result: Replay) -> RegretTable:
-    settled = result._inputs.labels.size
-    return regret_table(
-        reduction, ledger, list(result.names), len(result._inputs.feature_names), settled
-    )
 
 
 def _ignore(outcome: Outcome) -> None:
