@@ -27,6 +27,8 @@ ELSEWHERE = 1e-12
 """And where river or scikit-learn compute, in whichever version is here."""
 
 FILES = [(schema, name) for schema, names in make.CASES_OF.items() for name in names]
+REPLAYS = [f"replay: {name}" for name in make.REPLAYS]
+EVERY = [*FILES, *(("scratch", name) for name in (*make.SCRATCH, *REPLAYS))]
 
 
 @pytest.fixture(scope="module")
@@ -123,10 +125,7 @@ def test_every_file_has_its_figures(kept):
         files = {path.name for path in (make.FOLDER / folder).iterdir()}
         wanted = {f"{name}.{end}" for name in names for end in ("gw", "tickets.json")}
         assert files == wanted | {"figures.json"}
-    assert list(kept["scratch"]["cases"]) == [
-        *make.SCRATCH,
-        *(f"replay: {name}" for name in make.REPLAYS),
-    ]
+    assert list(kept["scratch"]["cases"]) == [*make.SCRATCH, *REPLAYS]
 
 
 def nudged(figures):
@@ -145,7 +144,7 @@ def nudged(figures):
     return figures, False
 
 
-@pytest.mark.parametrize(("folder", "name"), FILES)
+@pytest.mark.parametrize(("folder", "name"), EVERY)
 def test_one_bit_would_be_noticed(folder, name, kept):
     wanted = kept[folder]["cases"][name]
     there = kept[folder]["arithmetic"]

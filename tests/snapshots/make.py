@@ -627,6 +627,15 @@ class Cheapest:
         return np.eye(3)[int(np.argmin(costs))]
 
 
+class Constants:
+    """An oracle of one's own for labels: always 0 or always 1."""
+
+    def minimise(self, contexts: Any, costs: Any) -> Callable[[Any], int]:
+        del contexts
+        best = int(np.sum(costs) < 0.0)
+        return lambda x: best
+
+
 def river_model() -> Any:
     from river.linear_model import LinearRegression
 
@@ -671,6 +680,9 @@ SCRATCH = {
         acting(paths, ROAD, aggregator=Gentle(), seed=12), costs
     ),
     "own_oracle": of_actions(acting(lambda: FTPL(Cheapest(), cost_norm=1.0), THREES), three_costs),
+    "own_oracle_of_policies": of_actions(
+        acting(lambda: ContextualFTPL(Constants(), CONTEXTS), BIT, features=FIELDS), bit
+    ),
     "enumerated_functions": of_actions(enumerating(lambda: FUNCTIONS, features=FIELDS), bit),
     "pay_own_learner": Case(
         lambda: gw.PayForFeedback(gw.Groupwise(list(BY), Mean())), frame=None, after=80
