@@ -12,6 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = [
     {"errors", "states", "progress"},
+    {"extras"},
     {"arrays", "kernels", "losses", "groups", "archive", "datasets"},
     {"protocols", "blocks"},
     {"features", "oracles"},

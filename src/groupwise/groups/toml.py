@@ -6,9 +6,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import tomli_w
-
 from ..errors import GroupError
+from ..extras import needed_by
 from .base import Group
 from .declarations import by, cut, pairs, weight, where
 
@@ -39,6 +38,8 @@ def _inline(value: Any) -> str:
         return "{ " + ", ".join(f"{key} = {_inline(one)}" for key, one in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(_inline(one) for one in value) + "]"
+    with needed_by("Writing group declarations"):
+        import tomli_w
     return tomli_w.dumps({"value": value}).removeprefix("value = ").rstrip("\n")
 
 
