@@ -3,13 +3,26 @@
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from groupwise.errors import ConfigurationError
 from groupwise.protocols import Awake, Learner, Row
 from groupwise.states import Vector
+
+
+@runtime_checkable
+class Randomised(Protocol):
+    """A learner that draws: its randomness is a function of the key, so that ``predict`` is pure.
+
+    ``draw`` comes before every ``advise``. The key is (seed, ticket number, expert, attempt), of
+    whole numbers that are at least 0: ``numpy.random.default_rng(key)`` is a generator for it.
+    """
+
+    def draw(self, key: tuple[int, int, int, int]) -> None:
+        """Draw what the next ``advise`` uses."""
+        ...
 
 
 class ObjectBank:
@@ -22,12 +35,19 @@ class ObjectBank:
     def reserve(self, groups: int, features: int) -> None:
         """Nothing to reserve: objects are made when they are first updated."""
 
-    def advise(self, awake: Awake, row: Row) -> Vector:
-        """A row per awake group, a column per learner."""
+    def advise(self, awake: Awake, row: Row, draw: tuple[int, int, int] = (0, 0, 0)) -> Vector:
+        """A row per awake group, a column per learner.
+
+        Learners with a method ``draw`` get their key first: of ``draw``, which is (seed, ticket
+        number, attempt), and of the expert.
+        """
+        seed, number, attempt = draw
         out = np.empty((awake.groups.size, len(self.prototypes)))
         for a, (group, weight) in enumerate(_pairs(awake)):
             for k in range(len(self.prototypes)):
                 learner = self._learner(group, k, weight)
+                if isinstance(learner, Randomised):
+                    learner.draw((seed, number, group * len(self.prototypes) + k, attempt))
                 out[a, k] = learner.advise(row, weight)
                 if not math.isfinite(out[a, k]):
                     raise ConfigurationError(
@@ -36,9 +56,11 @@ class ObjectBank:
                     )
         return out
 
-    def step(self, awake: Awake, row: Row, label: float) -> Vector:
+    def step(
+        self, awake: Awake, row: Row, label: float, draw: tuple[int, int, int] = (0, 0, 0)
+    ) -> Vector:
         """Advice as of now, then the update. All learners are updated, or none."""
-        out = self.advise(awake, row)
+        out = self.advise(awake, row, draw)
         updated: dict[tuple[int, int], Learner] = {}
         for group, weight in _pairs(awake):
             for k in range(len(self.prototypes)):
