@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -75,8 +76,10 @@ class TestCode:
         sorted(m.name for m in pkgutil.walk_packages(groupwise.__path__, "groupwise.")),
     )
     def test_examples_in_docstrings(self, name):
-        source = importlib.util.find_spec(name).origin
-        if ">>>" not in Path(source).read_text(encoding="utf-8"):
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        if ">>>" not in Path(spec.origin).read_text(encoding="utf-8"):
             return
         for package in NEEDS:
             pytest.importorskip(package)
@@ -91,7 +94,8 @@ class TestCommands:
     def commands(self):
         from groupwise.cli import app
 
-        return typer.main.get_command(app).commands
+        command: Any = typer.main.get_command(app)
+        return command.commands
 
     def shell_lines(self):
         for page in PAGES:
@@ -121,6 +125,8 @@ class TestCommands:
 
     def test_the_page_is_what_help_says(self):
         spec = importlib.util.spec_from_file_location("cli_page", ROOT / "docs/generate_cli.py")
+        assert spec is not None
+        assert spec.loader is not None
         generator = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(generator)
         stands = generator.PAGE.read_text(encoding="utf-8")

@@ -82,8 +82,9 @@ def test_intersections_pay_where_the_signal_is_one():
 def test_priors_move_the_certificates():
     frame = data()
     declared = [gw.by("sex"), gw.by("region")]
-    settings = {"aggregator": gw.aggregators.Specialists(), "prior": {"region=n": 10.0}}
-    model = gw.Groupwise(declared, **settings)
+    model = gw.Groupwise(
+        declared, aggregator=gw.aggregators.Specialists(), prior={"region=n": 10.0}
+    )
     model.replay(frame, "y")
     for line in model.regret():
         mass = 10.0 if line["group"] == "region=n" else 1.0

@@ -1,11 +1,13 @@
 """Features of which some are scaled, and others are text or numbers as they are."""
 
+from typing import Any
+
 import pandas as pd
 
 import groupwise as gw
 
 FEATURES = {"age": (18, 64), "region": None, "children": None}
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"age": 18 + i * 7 % 46, "region": "nsw"[i % 3], "children": i % 4, "sex": "fm"[i % 2]}
     for i in range(40)
 ]

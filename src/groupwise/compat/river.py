@@ -12,7 +12,7 @@ from groupwise.errors import ConfigurationError
 from groupwise.extras import needed_by
 from groupwise.groups import Group
 from groupwise.model import Groupwise
-from groupwise.protocols import Aggregator, Learner
+from groupwise.protocols import Aggregator
 from groupwise.regret.table import RegretTable
 from groupwise.ticket import Ticket
 
@@ -69,7 +69,7 @@ class GroupwiseRegressor(base.MiniBatchRegressor):
         self,
         groups: Sequence[str | Group] | None = None,
         range: tuple[float, float] | None = None,
-        learner: Learner | Sequence[Learner] | None = None,
+        learner: Any = None,
         aggregator: Aggregator | None = None,
         features: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
         indicators: bool = True,

@@ -14,7 +14,7 @@ from groupwise.errors import ConfigurationError
 from groupwise.extras import needed_by
 from groupwise.groups import Group
 from groupwise.model import Groupwise
-from groupwise.protocols import Aggregator, Learner
+from groupwise.protocols import Aggregator
 from groupwise.regret.table import RegretTable
 from groupwise.states import Vector
 
@@ -83,7 +83,7 @@ class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         groups: Sequence[str | int | Group] | None = None,
         range: tuple[float, float] | None = None,
-        learner: Learner | Sequence[Learner] | None = None,
+        learner: Any = None,
         aggregator: Aggregator | None = None,
         features: Sequence[str | int] | Mapping[str | int, tuple[float, float]] | None = None,
         indicators: bool = True,
