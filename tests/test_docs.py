@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,19 @@ class TestCommands:
         for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
             for target in re.findall(r"^make ([a-z-]+)", page.read_text("utf-8"), re.MULTILINE):
                 assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+    def test_the_workflow_runs_make_on_every_supported_python(self):
+        workflow = (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        supported = re.findall(r"Python :: (3\.\d+)", " ".join(project["classifiers"]))
+        listed = re.search(r"python: \[(.*)\]", workflow)
+        assert listed is not None
+        assert re.findall(r"3\.\d+", listed[1]) == supported
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        targets = re.findall(r"make PYTHON=python ([a-z-]+)$", workflow, re.MULTILINE)
+        assert {"test", "test-slow"} <= {*targets}
+        for target in targets:
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
     def test_the_page_is_what_help_says(self):
         spec = importlib.util.spec_from_file_location("cli_page", ROOT / "docs/generate_cli.py")
