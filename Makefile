@@ -1,8 +1,13 @@
 # `make demo` and `make test` work from a fresh checkout: each builds what it needs in .venv.
 
-PYTHON ?= python3
 VENV   ?= .venv
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+BIN    := $(VENV)/Scripts
+else
+PYTHON ?= python3
 BIN    := $(VENV)/bin
+endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -22,6 +27,7 @@ test-slow: $(VENV)/.dev  ## the tests on whole streams and many seeds
 
 lint: $(VENV)/.dev  ## ruff and mypy only
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 docs: $(VENV)/.dev  ## the documentation, in build/site (the tests build it too)
@@ -47,7 +53,7 @@ endef
 
 $(VENV)/.runtime: pyproject.toml
 	$(new_venv)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,paper]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml

@@ -6,6 +6,7 @@ import os
 import random
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -25,7 +26,7 @@ def stream(count, seed=0):
         yield row, float(generator.random())
 
 
-CONFIGURATIONS = {
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "forward": {"learner": gw.learners.Ridge(0.5, forward=True)},
     "forgetting": {"learner": gw.learners.Ridge(2.0, forgetting=0.9)},
@@ -257,8 +258,8 @@ def test_a_file_of_schema_1_goes_on_alike_in_both_drivers(tmp_path):
     model.save(path)
     rewritten(path, older)
     loop, replayed = gw.load(path), gw.load(path)
-    looped = [loop.learn_one(row, y) for row, y in zip(rows[13:], labels[13:], strict=True)]
-    assert len(looped) == 16_387
+    for row, label in zip(rows[13:], labels[13:], strict=True):
+        loop.learn_one(row, label)
     replayed.replay(pandas.DataFrame(rows[13:]).assign(y=labels[13:]), "y")
     for one, name in ((loop, "b.gw"), (replayed, "c.gw")):
         one.save(tmp_path / name)
@@ -335,7 +336,7 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["model.gw"]
     monkeypatch.undo()
     monkeypatch.setattr(
-        archive.npy, "write_array", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt)
+        np.lib.format, "write_array", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with pytest.raises(KeyboardInterrupt):
         model.save(path)

@@ -62,3 +62,7 @@ class DataError(GroupwiseError):
 
 class OutputError(GroupwiseError):
     """A result cannot be written where it should go."""
+
+
+class MissingPackageError(ModuleNotFoundError, ConfigurationError):
+    """A package that only some uses need is not installed; the message names the extra."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from groupwise.errors import DataError, GroupError
+from groupwise.extras import needed_by
 from groupwise.groups.declarations import Group, by, cut, from_dict, where
 
 Unknown = Callable[[str, str], DataError]
@@ -42,7 +43,8 @@ def _inline(value: Any) -> str:
         return "{ " + ", ".join(f"{key} = {_inline(one)}" for key, one in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(_inline(one) for one in value) + "]"
-    import tomli_w
+    with needed_by("Writing group declarations"):
+        import tomli_w
 
     return tomli_w.dumps({"value": value}).removeprefix("value = ").rstrip("\n")
 
