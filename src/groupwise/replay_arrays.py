@@ -65,7 +65,7 @@ class Replay:
 
     def regret(self) -> RegretTable:
         """The regret table over the whole stream."""
-        return _table(self._reduction, self._ledger, self)
+        return self._table(self._reduction, self._ledger)
 
     def curves(self, points: int = 100) -> dict[str, Curve]:
         """Regret and certificate over time, per group, at ``points`` evenly spaced moments.
@@ -80,10 +80,14 @@ class Replay:
         start = 0
         for stop in moments(self._inputs.labels.size, points).tolist():
             stream.run(_chunks(self._inputs, start, stop), _ignore)
-            recorder.record(stop, _table(reduction, ledger, self))
+            recorder.record(stop, self._table(reduction, ledger))
             start = stop
         curves = recorder.curves()
         return {name: curves[name] for name in self.names}
+
+    def _table(self, reduction: Reduction, ledger: Ledger) -> RegretTable:
+        features, settled = len(self._inputs.feature_names), self._inputs.labels.size
+        return regret_table(reduction, ledger, list(self.names), features, settled)
 
 
 def replay(
@@ -311,13 +315,6 @@ def _sparse(matrix: Any, rows: slice) -> tuple[Index, Index, Vector]:
     indptr = matrix.indptr[rows.start : rows.stop + 1].astype(np.int64)
     part = slice(indptr[0], indptr[-1])
     return indptr - indptr[0], matrix.indices[part].astype(np.int64), matrix.data[part]
-
-
-def _table(reduction: Reduction, ledger: Ledger, result: Replay) -> RegretTable:
-    settled = result._inputs.labels.size
-    return regret_table(
-        reduction, ledger, list(result.names), len(result._inputs.feature_names), settled
-    )
 
 
 def _ignore(outcome: Outcome) -> None:

@@ -1,5 +1,6 @@
 """What a run is asked for, on the command line and in a TOML file."""
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupwise.errors import ConfigurationError, GroupError
+from groupwise.files.group_syntax import parse_names
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups import Group, dumps, from_dict
 
@@ -58,8 +60,6 @@ class Request:
 
 def request_from(config: Path | None, **options: Any) -> Request:
     """What the command line and the file together ask for; the command line comes first."""
-    from groupwise.files.group_syntax import parse_names
-
     if options.get("range") is not None:
         options["range"] = as_range(options["range"])
     if options.get("drop") is not None:
@@ -178,6 +178,4 @@ def as_toml(plan: "Plan", notes: Sequence[str] = ()) -> str:
 
 def _short_lists(text: str) -> str:
     """Pairs of numbers on one line."""
-    import re
-
     return re.sub(r"\[\n\s+([^\n]+),\n\s+([^\n]+),\n\]", r"[\1, \2]", text)
