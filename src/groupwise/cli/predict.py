@@ -5,14 +5,12 @@ from typing import Annotated
 
 import typer
 
-from groupwise.cli.options import Snapshot, Target
+from groupwise.cli.options import Rows, Snapshot, Target
 
 
 def command(
     model: Snapshot,
-    rows: Annotated[
-        str, typer.Argument(metavar="ROWS", help="The rows, as run takes them.", show_default=False)
-    ],
+    rows: Rows,
     target: Target = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Write there, not to standard output.")

@@ -1,5 +1,6 @@
 """What a run is asked for, on the command line and in a TOML file."""
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -177,6 +178,4 @@ def as_toml(plan: "Plan", notes: Sequence[str] = ()) -> str:
 
 def _short_lists(text: str) -> str:
     """Pairs of numbers on one line."""
-    import re
-
     return re.sub(r"\[\n\s+([^\n]+),\n\s+([^\n]+),\n\]", r"[\1, \2]", text)

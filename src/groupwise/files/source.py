@@ -135,7 +135,8 @@ def _csv(source: Source, columns: Sequence[str] | None) -> Chunks:
         with pa.OSFile(str(source.path)) as file:
             for batch in _reader(source, file, len(names), delimiter, wanted):
                 count += batch.num_rows
-                table = pa.Table.from_batches([batch])
+                # Without any name of its own the reader takes all columns: hence the selection.
+                table = pa.Table.from_batches([batch]).select([str(i) for i in wanted])
                 yield table.rename_columns([names[i] for i in wanted]), file.tell()
     except (pa.ArrowInvalid, OSError) as error:
         raise _refusal(source, str(error), len(names), delimiter) from None

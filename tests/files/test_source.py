@@ -1,6 +1,7 @@
 """The same rows in every format, compressed or not, in chunks of any size: the same numbers."""
 
 import gzip
+import hashlib
 import io
 import json
 import sys
@@ -8,12 +9,9 @@ import sys
 import polars as pl
 import pytest
 
-from groupwise.files import rows as rows_of_files
 from groupwise.files import source
-from groupwise.files.rows import in_pieces
-from groupwise.files.scan import scan
 from groupwise.files.source import opened
-from tests.cli.commands import people, people_file, regret_of, succeed, write_rows
+from tests.cli.commands import people, people_file, regret_of, succeed
 
 HEADER = ("sex", "city", "age", "pay")
 
@@ -87,47 +85,6 @@ def test_spooled_input_is_removed(monkeypatch):
     assert not path.exists()
 
 
-def test_pieces_hold_all_rows_in_order():
-    import pyarrow as pa
-
-    parts = ((0, 3), (3, 3), (3, 20), (20, 21))
-    tables = [(pa.table({"x": pa.array(range(a, b), pa.int64())}), b) for a, b in parts]
-    found = list(in_pieces(iter(tables), 5))
-    assert [position for _, position in found] == [20, 20, 20, 20, 21]
-    pieces = [piece.column("x").to_pylist() for piece, _ in found]
-    assert [len(piece) for piece in pieces] == [5, 5, 5, 5, 1]
-    assert [x for piece in pieces for x in piece] == list(range(21))
-
-
-def profiles(path):
-    with opened(str(path)) as source:
-        return scan(source, None).columns
-
-
-def test_what_columns_hold(tmp_path):
-    rows = [
-        (" 1 ", "1", "9007199254740993", "true", "", "1"),
-        ("2.5", "x", "9007199254740995", "false", "a", "NA"),
-        ("-3e2", "2", "9007199254740997", "true", "a", "2"),
-    ]
-    data = write_rows(tmp_path / "d.csv", ("number", "mixed", "id", "flag", "text", "gap"), rows)
-    found = profiles(data)
-    kinds = {name: profile.kind for name, profile in found.items()}
-    assert kinds == {
-        "number": "number",
-        "mixed": "text",
-        "id": "text",  # as numbers two of them would be the same
-        "flag": "text",
-        "text": "text",
-        "gap": "number",
-    }
-    assert (found["number"].low, found["number"].high) == (-300.0, 2.5)
-    assert not found["number"].whole
-    assert (found["text"].missing, found["text"].first_missing) == (1, 1)
-    assert (found["gap"].missing, found["gap"].first_missing, found["gap"].distinct) == (1, 2, 2)
-    assert (found["mixed"].text_row, found["mixed"].text) == (2, "x")
-
-
 def test_fields_that_come_and_go_in_json_lines(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "LINES", 2)
     lines = [{"x": i, "y": i * 2.0, "k": "ab"[i % 2]} for i in range(8)]
@@ -139,13 +96,54 @@ def test_fields_that_come_and_go_in_json_lines(tmp_path, monkeypatch):
     assert (rows["k=a"]["rounds"], rows["k=b"]["rounds"], rows["always_on"]["rounds"]) == (3, 2, 8)
 
 
-def test_a_sort_in_many_stretches(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows_of_files, "STRETCH", 20)
-    rows = people(250)
-    data = write_rows(tmp_path / "people.csv", HEADER, rows)
-    for order, column in (("city", 1), ("pay", 3)):
-        out = tmp_path / order
-        succeed("run", data, "--target", "pay", "--order", order, "--out", out)
-        lines = (out / "predictions.csv").read_text().splitlines()[1:]
-        places = sorted(range(250), key=lambda i, c=column: rows[i][c])
-        assert [int(line.split(",")[0]) - 1 for line in lines] == places
+@pytest.mark.parametrize(
+    ("name", "content", "format", "compressed"),
+    [
+        ("a.csv", b"a,y\n1,2\n", "CSV", False),
+        ("a.CSV.gz", gzip.compress(b"a,y\n1,2\n"), "CSV", True),
+        ("a.ndjson", b'{"a": 1}\n', "JSON Lines", False),
+        ("a.json.gz", gzip.compress(b'{"a": 1}\n'), "JSON Lines", True),
+        ("anything", b"{a},y\n1,2\n", "CSV", False),
+    ],
+)
+def test_which_format_it_is(name, content, format, compressed, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with opened(str(tmp_path / name)) as found:
+        assert (found.format, found.compressed, found.size) == (format, compressed, len(content))
+        assert found.sha256 == hashlib.sha256(content).hexdigest()
+        assert found.open().read() == (gzip.decompress(content) if compressed else content)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_columns_of_csv_by_name(delimiter, tmp_path):
+    text = 'a , b,,y\n1,,x,2\n3,"q\nr",z,4\n'.replace(",", delimiter)
+    (tmp_path / "d.csv").write_text(text)
+    with opened(str(tmp_path / "d.csv")) as found:
+        ((table, position),) = found.chunks()
+        assert table.to_pydict() == {
+            "a": ["1", "3"],
+            "b": [None, "q\nr"],
+            "column 3": ["x", "z"],
+            "y": ["2", "4"],
+        }
+        assert position == found.size
+        ((chosen, _),) = found.chunks(["y", "b"])
+        assert chosen.column_names == ["b", "y"]
+        ((none, _),) = found.chunks(["z"])
+        assert none.column_names == []
+
+
+def test_values_of_json_lines_and_parquet(tmp_path):
+    row = {"n": 0.1, "i": 3, "t": "x", "b": True, "none": None, "e": "", "inf": float("inf")}
+    (tmp_path / "d.jsonl").write_text(f"{json.dumps(row)}\n\n")
+    with opened(str(tmp_path / "d.jsonl")) as found:
+        ((table, _),) = found.chunks()
+    assert table.to_pylist() == [
+        {"n": "0.1", "i": "3", "t": "x", "b": "true", "none": None, "e": None, "inf": "inf"}
+    ]
+    columns = {"i": [1], "f": [float("nan")], "l": [[1]], "b": [True]}
+    big = pl.Series("big", [2**64 - 1], pl.UInt64)
+    pl.DataFrame({**columns, "big": big}).write_parquet(tmp_path / "d.parquet")
+    with opened(str(tmp_path / "d.parquet")) as found:
+        ((table, _),) = found.chunks()
+    assert table.to_pylist() == [{"i": 1, "f": None, "b": "true", "big": str(2**64 - 1)}]
