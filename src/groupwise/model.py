@@ -4,7 +4,7 @@ import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -229,7 +229,8 @@ class Groupwise:
     def _learn(self, ticket: Ticket, label: Any) -> None:
         late = None if ticket.version == self._version else ticket.play
         if ticket.encoder is self._encoder:
-            self._reduction.learn(ticket.number, ticket.awake, ticket.encoded, label, late)
+            awake, row = cast(Awake, ticket.awake), cast(Row, ticket.encoded)
+            self._reduction.learn(ticket.number, awake, row, label, late)
         else:
             members = self._registry.of_ticket(ticket)
             awake, new = self._registry.awake(members, ticket.memberships)
@@ -370,8 +371,9 @@ class Groupwise:
                 self._version += read.learned
         if not found:
             raise FeatureError("There is no frame to replay.")
-        figures = (np.concatenate([one[i] for one in found]) for i in range(3))
-        return FrameReplay(*figures, path_of(self._reduction), tuple(memberships))
+        prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
+        path = path_of(self._reduction)
+        return FrameReplay(prediction, loss, expected, path, tuple(memberships))
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ not (``docs/new_learner.md``), and an :class:`Aggregator`. ``groupwise.checks`` 
 keeps its contract.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -112,7 +113,7 @@ class Setting(NamedTuple):
     """How many features are declared; 0 where they come with the rows."""
 
 
-class Bank(Protocol):
+class Bank(ABC):
     """One kind of learner, a copy for every group: the contract between reduction and learners.
 
     Groups are numbers from 0 on. Advice has a row per awake group, a column per learner of the
@@ -133,18 +134,19 @@ class Bank(Protocol):
 
     def reserve(self, groups: Index, features: int) -> None:
         """Make room for these groups and so many features. Changes no advice."""
+        return None
 
+    @abstractmethod
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """The advice of every awake group. Changes nothing.
 
         Randomness is a function of (seed, ticket number, expert, attempt): the same call gives the
         same advice, and another attempt draws again.
         """
-        ...
 
+    @abstractmethod
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """Every awake group's learners learn from a label; all or, with an error, none."""
-        ...
 
     def step(
         self, number: int, attempt: int, awake: Awake, row: Row, label: Any, stands_for: float
@@ -166,13 +168,13 @@ class Bank(Protocol):
 
     def record(self, awake: Awake, row: Row, label: Any, stands_for: float) -> None:
         """Add a label, which stands for so many rounds, to what hindsight needs."""
+        return None
 
     def check(self, label: Any) -> None:
         """Raise LabelError where a label cannot be learned from."""
+        return None
 
-    def score(
-        self, advice: Any, probabilities: Vector, label: Any
-    ) -> tuple[Vector, float]:
+    def score(self, advice: Any, probabilities: Vector, label: Any) -> tuple[Vector, float]:
         """Actions only: the scaled losses of advice on a label, and their mean over the draw."""
         raise NotImplementedError
 
@@ -196,17 +198,17 @@ class Bank(Protocol):
         """A bound known before the first row, given the best loss; None where there is none."""
         return None
 
+    @abstractmethod
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
-        ...
 
+    @abstractmethod
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """The state of the first groups, as arrays by name; an error where it cannot be saved."""
-        ...
 
+    @abstractmethod
     def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
-        ...
 
 
 class Rounds(Protocol):
@@ -246,7 +248,7 @@ class Banked(Protocol):
     def banks(
         cls, learners: Sequence[Any], columns: Sequence[int], setting: Setting
     ) -> Sequence[Bank]:
-        """The banks of these learners, all of this kind; ``columns`` says which experts they are."""
+        """The banks of these learners, all of this kind, which are the experts ``columns``."""
         ...
 
 

@@ -33,7 +33,7 @@ from groupwise.kernels import rounds
 from groupwise.kernels.layout import address
 from groupwise.kernels.losses import CODES, value
 from groupwise.kernels.stretch import addressed
-from groupwise.learners.compiled import CompiledBank, Crew
+from groupwise.learners.compiled import CompiledBank, Crew, joint
 from groupwise.learners.wrapped import WrappedBank
 from groupwise.losses import Loss
 from groupwise.protocols import Aggregator, Awake, Bank, Banked, Play, Row, Setting, Settlement
@@ -191,15 +191,15 @@ class Reduction:
                 bank.update(awake, row, label)
                 bank.record(awake, row, label, self.stands_for)
             return said._replace(losses=losses, charged=charged)
-        said = np.empty((3, len(awake.groups), self.experts))
-        self._exponents(awake, said[1])  # first: it may raise, and then nothing has changed
+        room = np.empty((3, len(awake.groups), self.experts))
+        self._exponents(awake, room[1])  # first: it may raise, and then nothing has changed
         if self._crew is not None:
-            self._crew.step_into(awake, row, label, self.stands_for, said)
-            return said
+            self._crew.step_into(awake, row, label, self.stands_for, room)
+            return room
         for bank in reversed(self.banks):  # the compiled ones last: they cannot fail
             advice = bank.step(number, attempt, awake, row, label, self.stands_for)
-            said[0][:, bank.columns] = advice
-        return said
+            room[0][:, bank.columns] = advice
+        return room
 
     def _played(self, number: int, awake: Awake, said: Any) -> Play:
         """The weights over the awake experts, and the play that they make."""
@@ -314,8 +314,7 @@ class Reduction:
 
     def bounds(self, group: int) -> Vector | None:
         """Bounds on the learners' regret on a group; None where what they realised is used."""
-        found = [bank.bounds(group) for bank in self.banks]
-        return None if any(part is None for part in found) else np.concatenate(found)
+        return joint([bank.bounds(group) for bank in self.banks])
 
     def a_priori(self, group: int, best: float) -> float | None:
         """A bound known before the first row, given the best loss; None where there is none."""

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from groupwise.arrays import Index
 from groupwise.errors import GroupError
 from groupwise.groups import FrameMembership, Groups, Member
 from groupwise.protocols import Awake
 from groupwise.ticket import Ticket
-from groupwise.arrays import Index
 
 REMEMBERED = 1 << 16
 """How many combinations of awake groups are remembered as arrays."""

@@ -112,9 +112,9 @@ class Store:
             return
         most = int(groups.max()) + 1
         if most > self.block.size:
-            size = (capacity(most, self.block.size),)
-            self.block, self.late = (enlarge(a, size, -1) for a in (self.block, self.late))
-            self.width = enlarge(self.width, size)
+            length = (capacity(most, self.block.size),)
+            self.block, self.late = (enlarge(a, length, -1) for a in (self.block, self.late))
+            self.width = enlarge(self.width, length)
             self._moved()
         narrow = groups[(self.block[groups] < 0) | (self.width[groups] < width)]
         if narrow.size == 0:
@@ -180,7 +180,9 @@ class Store:
         early = {name: self._gather(groups, name) for name in names if name not in self.layout.late}
         placed = groups[self.late[groups] >= 0]
         late = {name: self._gather(placed, name) for name in self.layout.late}
-        self.block[groups] = self._take(groups.size, self.layout.size(self.learners, self.extent, width))
+        self.block[groups] = self._take(
+            groups.size, self.layout.size(self.learners, self.extent, width)
+        )
         size = self.layout.size(self.learners, self.extent, width, late=True)
         self.late[placed] = self._take(placed.size, size)
         self.width[groups] = width

@@ -9,14 +9,13 @@ bit.
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from groupwise.arrays import Index, Vector
 from groupwise.errors import ConfigurationError
-from groupwise.kernels import rounds
 from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import Parts, subsequences
 from groupwise.protocols import Awake, Row
@@ -93,9 +92,7 @@ class Stream:
     to compare with (-1: none).
     """
 
-    def __init__(
-        self, reduction: Reduction, baseline: int, number: int, jobs: int | None
-    ) -> None:
+    def __init__(self, reduction: Reduction, baseline: int, number: int, jobs: int | None) -> None:
         self.reduction = reduction
         self.baseline = baseline
         self.number = number

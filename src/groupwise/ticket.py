@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.errors import TicketError
 from groupwise.groups import Member
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Awake, Play, Row
-from groupwise.arrays import Vector
 
 SIGNATURE_BYTES = 8
 UNKNOWN = -2

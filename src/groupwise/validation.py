@@ -151,3 +151,15 @@ def part_from_dict(fields: Mapping[str, Any]) -> Any:
         )
     kind = _PARTS[name]
     return kind.from_dict(parameters) if hasattr(kind, "from_dict") else kind(**parameters)
+
+
+def part_called(what: str, name: str, **parameters: Any) -> Any:
+    """The learner or aggregator that has this name among ``PARTS``.
+
+    >>> part_called("learner", "forward", penalty=2.0)
+    Ridge(penalty=2.0, forward=True, forgetting=1.0)
+    """
+    known = PARTS[what]
+    if name not in known:
+        raise ConfigurationError(f"There is no {what} {name!r}. Choose one of {', '.join(known)}.")
+    return part_from_dict({**known[name], **parameters})

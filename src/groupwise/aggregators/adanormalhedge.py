@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.kernels.adanormalhedge import log_weight
 from groupwise.losses import Loss
-from groupwise.arrays import Vector
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.losses import Log, Loss
-from groupwise.arrays import Vector
 
 
 @dataclass(frozen=True)

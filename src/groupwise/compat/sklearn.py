@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
+from groupwise.arrays import Vector
 from groupwise.compat.settings import INTERCEPT, build, widened
 from groupwise.errors import ConfigurationError
 from groupwise.extras import needed_by
@@ -16,7 +17,6 @@ from groupwise.groups import Group
 from groupwise.model import Groupwise
 from groupwise.protocols import Aggregator
 from groupwise.regret.table import RegretTable
-from groupwise.arrays import Vector
 
 with needed_by("The adapter for scikit-learn"):
     from sklearn.base import BaseEstimator, RegressorMixin

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from groupwise.arrays import LARGEST
 from groupwise.errors import FeatureError
 from groupwise.features.declared import (
     Declared,
@@ -27,7 +28,6 @@ from groupwise.features.frames import encode_frame
 from groupwise.groups import FrameMembership, Groups, Member
 from groupwise.groups.values import is_missing
 from groupwise.protocols import Row
-from groupwise.arrays import LARGEST
 
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from groupwise.arrays import LARGEST
 from groupwise.errors import FeatureError, GroupError
 from groupwise.features.declared import (
     EncodedFrame,
@@ -18,7 +19,6 @@ from groupwise.features.declared import (
 )
 from groupwise.groups.frames import Column, FrameMembership, Table, as_table
 from groupwise.groups.values import value_name
-from groupwise.arrays import LARGEST
 
 if TYPE_CHECKING:
     from groupwise.features.encoder import Encoder

@@ -16,8 +16,8 @@ from groupwise.files.scan import Scan
 from groupwise.files.tables import Row, ranked
 from groupwise.files.text import quoted
 from groupwise.regret.curves import Curve, Recorder
-from groupwise.report.tables import json_text
 from groupwise.report.page import versions
+from groupwise.report.tables import json_text
 from groupwise.writing import outputs
 
 if TYPE_CHECKING:

@@ -51,9 +51,9 @@ class Plan:
 
     def model(self) -> "Groupwise":
         """A model that has seen nothing yet."""
-        from groupwise.configuration import part_called
         from groupwise.losses import Square
         from groupwise.model import Groupwise
+        from groupwise.validation import part_called
 
         return Groupwise(
             groups=self.groups,

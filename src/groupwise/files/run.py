@@ -17,13 +17,13 @@ from groupwise.files.snapshots import Reading, save
 from groupwise.files.tables import afterwards
 from groupwise.progress import meter
 from groupwise.regret.curves import Curve, Recorder
-from groupwise.report.tables import json_text
 from groupwise.report.page import versions
+from groupwise.report.tables import json_text
 from groupwise.writing import outputs
 
 if TYPE_CHECKING:
     from groupwise.regret.table import RegretTable
-    from groupwise.replay_frames import FrameReplay
+    from groupwise.replaying import FrameReplay
 
 PREDICTIONS, REGRET, MODEL, REPORT = "predictions.csv", "regret.json", "model.gw", "report.html"
 POINTS = 60
@@ -79,7 +79,8 @@ class Following:
         rows, plan = self.scan.rows, self.plan
         # Few enough at a time that even a short stream has curves.
         size = max(1, min(AT_MOST, -(-rows // POINTS)))
-        with meter(rows, what, progress) as advance:
+        # On an error the model is thrown away, and with one copy of it before the first row.
+        with self.model.all_or_nothing(), meter(rows, what, progress) as advance:
             for piece in pieces(self.scan, plan.kinds, plan.order, size):
                 with in_file(self.scan.source, piece.numbers):
                     result = self.model.replay(piece.frame, plan.target, jobs)

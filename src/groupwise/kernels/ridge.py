@@ -1,8 +1,8 @@
 """Online ridge regression, for all learners of a group at once.
 
 The matrix P = (λI + Σ w x xᵀ)⁻¹ is kept as ``inverse − Σ_j held_j held_jᵀ``: the last updates are
-held back and folded in together, which touches the matrix once instead of once a row. ``parameters``
-holds each learner's penalty, whether it is of the forward form, and its forgetting factor.
+held back and folded in together, which touches the matrix once instead of once a row.
+``parameters`` holds each learner's penalty, whether it is of the forward form, and its forgetting factor.
 """
 
 from typing import NamedTuple
@@ -155,10 +155,10 @@ def step(place, mine, learner, xi, xv, weight, y, product, factors):
 @inlined
 def forgetful(place):
     """Does any of the learners forget?"""
+    least = 1.0
     for k in range(place.learners):
-        if number_of(place, k, FORGETTING) < 1.0:
-            return True
-    return False
+        least = min(least, number_of(place, k, FORGETTING))
+    return least < 1.0
 
 
 @inlined

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from numba import types
 
 from groupwise.arrays import Vector
-from groupwise.kernels.addresses import INTERPRETED
 from groupwise.kernels.adanormalhedge import exponent, spread
+from groupwise.kernels.addresses import INTERPRETED
 from groupwise.kernels.compiled import entry, inlined, lean
 from groupwise.kernels.layout import LEARNER, ONE, Layout, Message, open_place
 from groupwise.kernels.losses import value
@@ -202,9 +202,7 @@ def absorb(settings, groups, weights, losses, charged):
 
 
 @inlined
-def enter(
-    settings, groups, weights, stands_for, losses, charged, played, realised, baseline
-):
+def enter(settings, groups, weights, stands_for, losses, charged, played, realised, baseline):
     """Enter a round in the books; ``charged`` is ℓ̂ at settlement, ``played`` that of the play."""
     place = open_place(settings.books)
     for a in range(losses.shape[0]):
@@ -241,9 +239,7 @@ def score(message, prediction, y, said, losses):
 
 
 @entry
-def settle(
-    message, awake_message, number, y, stands_for, baseline, said, played, realised, single
-):
+def settle(message, awake_message, number, y, stands_for, baseline, said, played, realised, single):
     """Step (c) for the aggregator and the books, after the learners spoke and were updated.
 
     ``said`` has room for advice, probabilities and losses. ``baseline`` is the place of the awake
@@ -265,9 +261,7 @@ def settle(
 
 
 @entry
-def absorb_and_enter(
-    message, awake_message, stands_for, losses, charged, played, realised, single
-):
+def absorb_and_enter(message, awake_message, stands_for, losses, charged, played, realised, single):
     """The aggregator's update and the books' entry, with losses that come from elsewhere."""
     settings, awake = open_settings(message), open_awake(awake_message)
     groups, weights = awake.groups, awake.weights

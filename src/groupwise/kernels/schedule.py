@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from groupwise.kernels.compiled import compiled
 from groupwise.arrays import Index
+from groupwise.kernels.compiled import compiled
 
 
 class Parts(NamedTuple):

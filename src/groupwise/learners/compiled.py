@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from groupwise.arrays import Index, Vector, capacity
 from groupwise.errors import TooLargeError
@@ -15,6 +16,12 @@ from groupwise.losses import Loss
 from groupwise.protocols import Awake, Bank, Row
 from groupwise.regret.hindsight import gram_matrix, least_squares_loss
 from groupwise.store import Store
+
+
+def joint(bounds: "Sequence[Vector | None]") -> Vector | None:
+    """The bounds of several banks together; None where one has none."""
+    known = [part for part in bounds if part is not None]
+    return np.concatenate(known) if known and len(known) == len(bounds) else None
 
 
 class CompiledBank:
@@ -37,7 +44,7 @@ class CompiledBank:
     wants_sums: ClassVar[bool] = False
     """Do the kernels look at the sums of hindsight, ``place.beside``?"""
 
-    def __init__(self, columns: Sequence[int], parameters: Vector) -> None:
+    def __init__(self, columns: Sequence[int], parameters: ArrayLike) -> None:
         self.columns = list(columns)
         self.parameters = np.ascontiguousarray(parameters, dtype=np.float64).ravel()
         self.store = self.fresh(None)
@@ -175,6 +182,10 @@ class Crew(Bank):
         while self._step(self._address, place, *cells, label, stands_for, said):
             self._make_room(awake, row)
 
+    def update(self, awake: Awake, row: Row, label: Any) -> None:
+        """Every awake group's learners learn from a label, and so do the sums."""
+        self.step(0, 0, awake, row, label, 1.0)
+
     def step(
         self, number: int, attempt: int, awake: Awake, row: Row, label: Any, stands_for: float
     ) -> Vector:
@@ -209,8 +220,7 @@ class Crew(Bank):
 
     def bounds(self, group: int) -> Vector | None:
         """See :meth:`groupwise.protocols.Bank.bounds`."""
-        found = [bank.bounds(group) for bank in self.banks]
-        return None if not found or None in found else np.concatenate(found)
+        return joint([bank.bounds(group) for bank in self.banks])
 
     def a_priori(self, group: int, best: float) -> float | None:
         """The least of the banks' bounds."""

@@ -260,7 +260,8 @@ class ContextualBank(ActionBank):
             return None
         own = self.store.of(group)
         last = math.sqrt(float(own.clock[0])) / self.rate
-        return own.stability + self.width * last / self.dimension
+        bound: Vector = own.stability + self.width * last / self.dimension
+        return bound
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""

@@ -204,7 +204,8 @@ class FTPLBank(ActionBank):
         leader = self.learner.oracle.minimise(own.costs)
         width = 0.5 * float(np.sum(leader)) - self._expected_least()
         last = math.sqrt(self.horizon or clock) / self.rate
-        return own.stability + max(width, 0.0) * last / self.setting.loss.unit
+        bound: Vector = own.stability + max(width, 0.0) * last / self.setting.loss.unit
+        return bound
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.groups import where
 from groupwise.learners import ContextualFTPL
 from groupwise.losses import Hamming, Loss, ZeroOne
@@ -12,7 +13,6 @@ from groupwise.model import Groupwise
 from groupwise.oracles import Stumps
 from groupwise.paper.claims import Outcome, Request, Study
 from groupwise.paper.variants import Following, Trace, Variant, outcome_of, simulate_all
-from groupwise.arrays import Vector
 
 SEEDS = tuple(range(1_000, 1_020))
 """Fresh: nothing was tuned on them."""

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.paper.engine import in_processes
 from groupwise.paper.tables import Result
 from groupwise.report.figures import Figure, Line, Panel, draw, inline
 from groupwise.report.page import Illustration
-from groupwise.arrays import Vector
 from groupwise.writing import folder, write
 
 FEW = 4

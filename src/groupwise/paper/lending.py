@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from groupwise.arrays import Vector
 from groupwise.datasets._files import ENVIRONMENT, DataFile, locate
 from groupwise.errors import DatasetError
 from groupwise.groups import by
@@ -28,7 +29,6 @@ from groupwise.paper.engine import in_processes
 from groupwise.partial_feedback import AppleTasting
 from groupwise.report.figures import Figure, Line, Panel
 from groupwise.report.tables import Cell, Column, Table, number, over_seeds
-from groupwise.arrays import Vector
 
 TITLE = "Lending: labels only where a loan is given"
 ABOUT = (

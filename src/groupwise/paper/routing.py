@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from groupwise.arrays import Index
 from groupwise.groups import by
 from groupwise.learners import FTPL
 from groupwise.losses import Linear
@@ -11,7 +12,6 @@ from groupwise.model import Groupwise
 from groupwise.oracles import ShortestPath
 from groupwise.paper.claims import Outcome, Request, Study
 from groupwise.paper.variants import Following, Trace, Variant, outcome_of, simulate_all
-from groupwise.arrays import Index
 
 Node = tuple[int, int]
 

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import groupwise
+from groupwise.arrays import Index, Vector
 from groupwise.datasets import Dataset, paper_order
 from groupwise.losses import Square
 from groupwise.paper.published import Settings
 from groupwise.regret.certificate import least_learner, leaves_range
 from groupwise.regret.curves import best_losses, own_moments, sums_at
-from groupwise.arrays import Index, Vector
 
 POINTS = 60
 """How many moments of every group's own clock are kept, for the figures."""

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.datasets import PAPER_SEEDS, published
 from groupwise.paper.published import Experiment, Settings
 from groupwise.paper.run import Run
 from groupwise.report.tables import Cell, Column, Table, mean_and_spread, number
-from groupwise.arrays import Vector
 
 Pair = tuple[float, float]
 

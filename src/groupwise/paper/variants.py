@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.groups import ALWAYS_ON
 from groupwise.model import Groupwise
 from groupwise.paper.claims import Check, Outcome
@@ -13,7 +14,6 @@ from groupwise.paper.engine import in_processes
 from groupwise.regret.curves import Curve, Recorder, moments
 from groupwise.report.figures import Figure, Line, Panel
 from groupwise.report.tables import Cell, Column, Table, number, over_seeds
-from groupwise.arrays import Vector
 
 POINTS = 25
 ROUNDING = 1e-9

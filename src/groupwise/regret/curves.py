@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from groupwise.regret.hindsight import least_squares_loss
 from groupwise.arrays import Index, Vector
+from groupwise.regret.hindsight import least_squares_loss
 
 KEYS = ("rounds", "regret", "baseline_regret", "certificate")
 """What of a regret table a curve shows."""

@@ -13,7 +13,8 @@ def gram_matrix(sums: Any, features: int) -> Vector:
     if sums.gram is not None:
         lower = np.tril(sums.gram[:features, :features])
     rows = sums.held[: sums.waiting[0], :features]
-    return lower + np.tril(lower, -1).T + rows.T @ rows
+    gram: Vector = lower + np.tril(lower, -1).T + rows.T @ rows
+    return gram
 
 
 def least_squares_loss(gram: Vector, moment: Vector, power: float) -> float:
