@@ -1,22 +1,41 @@
 """How kernels are compiled: cached on disk, and without the interpreter's lock."""
 
+from collections.abc import Callable
+from typing import Any
+
 from numba import njit, types
+from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic
 
-compiled = njit(nogil=True, cache=True, error_model="numpy", _nrt=True, forceinline=False)
+from groupwise.kernels.cache import KernelCache
+
+
+def _decorator(**options: Any) -> Callable[[Any], Any]:
+    """A decorator that compiles with these options and keeps what it compiled."""
+
+    def decorate(function: Any) -> Any:
+        kernel = njit(error_model="numpy", **options)(function)
+        if isinstance(kernel, Dispatcher):  # not so under NUMBA_DISABLE_JIT
+            kernel._cache = KernelCache(function)
+        return kernel
+
+    return decorate
+
+
+compiled = _decorator(nogil=True, _nrt=True, forceinline=False)
 """For functions that make arrays."""
 
-lean = njit(nogil=True, cache=True, error_model="numpy", _nrt=False, forceinline=False)
+lean = _decorator(nogil=True, _nrt=False, forceinline=False)
 """For functions that make none: they do not count references to those they are given.
 
 Every view of a counted array costs two calls, and threads that share the array contend for it. For
 the same reason such a function must not return an array: nobody would have counted it.
 """
 
-inlined = njit(nogil=True, cache=True, error_model="numpy", _nrt=False, forceinline=True)
+inlined = _decorator(nogil=True, _nrt=False, forceinline=True)
 """The same, for parts of other kernels."""
 
-entry = njit(cache=True, error_model="numpy", _nrt=False)
+entry = _decorator(_nrt=False)
 """The same, for calls too short to give up the lock: they are alone while they run."""
 
 
