@@ -1,8 +1,13 @@
 # `make demo` and `make test` work from a fresh checkout: each builds what it needs in .venv.
 
-PYTHON ?= python3
 VENV   ?= .venv
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+BIN    := $(VENV)/Scripts
+else
+PYTHON ?= python3
 BIN    := $(VENV)/bin
+endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -22,6 +27,7 @@ test-slow: $(VENV)/.dev  ## the tests on whole streams and many seeds
 
 lint: $(VENV)/.dev  ## ruff and mypy only
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 docs: $(VENV)/.dev  ## the documentation, in build/site (the tests build it too)
@@ -32,7 +38,7 @@ bench: $(VENV)/.dev  ## seeded benchmarks, as ratios against benchmarks/naive.py
 
 clean:  ## remove the virtual environment and everything that was generated
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find src tests benchmarks experiments examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The virtual environment. Remade when pyproject.toml changes; the tools of
 # development contain what runs, so the second stamp stands for the first too.
@@ -47,7 +53,7 @@ endef
 
 $(VENV)/.runtime: pyproject.toml
 	$(new_venv)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,paper]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml

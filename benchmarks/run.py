@@ -299,7 +299,9 @@ def _resident() -> int:
 def start_up() -> list[Measured]:
     """How long a fresh process takes for the import, and for the help page."""
     return [
-        Measured(name, *best_of(5, partial(_fresh, arguments)), 0.5, False, "s", "a fresh process")
+        Measured(
+            name, best_of(5, partial(_fresh, arguments))[0], 0.5, False, "s", "a fresh process"
+        )
         for name, arguments in (
             ("import groupwise", ["-c", "import groupwise"]),
             ("groupwise --help", ["-m", "groupwise", "--help"]),

@@ -13,12 +13,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from groupwise.experiments.classification import BITS, CONTEXTS, FIELDS
-from groupwise.experiments.grid import grid_edges, grid_oracle
 from groupwise.learners import FTPL, ContextualFTPL
 from groupwise.learners.actions import ActionBank, Seat
 from groupwise.losses import Hamming, Linear, ZeroOne
 from groupwise.oracles import Stumps
+from groupwise.paper.classification import BITS, CONTEXTS, FIELDS
+from groupwise.paper.routing import grid_edges, grid_oracle
 from groupwise.protocols import Awake, Row
 
 SIZE = 10

@@ -12,7 +12,9 @@ WIDTH = 80
 INTRODUCTION = """\
 # Command line
 
-`groupwise COMMAND --help` prints what stands here; this page is generated from it.
+`groupwise COMMAND --help` prints what stands here; this page is generated from it. The command
+comes with `pip install '.[cli]'`, and `reproduce` needs `pip install '.[cli,paper]'`, on a Ray
+cluster `'.[cli,paper,ray]'`.
 
 A first run, from a file to a page in the browser:
 

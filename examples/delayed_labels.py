@@ -6,13 +6,14 @@ import groupwise as gw
 
 draw = random.Random(0)
 model = gw.Groupwise([gw.by("ward")], loss=gw.losses.Square(low=0, high=30))
-waiting = []
+waiting: list[tuple[gw.Ticket, float]] = []
 
 
 def admit() -> None:
     """A patient comes; the length of the stay is known when it ends."""
-    row = {"ward": draw.choice(["A", "B", "C"]), "age": draw.randint(20, 90)}
-    stay = row["age"] / 4 + draw.uniform(0, 5)
+    age = draw.randint(20, 90)
+    row = {"ward": draw.choice(["A", "B", "C"]), "age": age}
+    stay = age / 4 + draw.uniform(0, 5)
     waiting.append((model.predict(row), stay))
 
 

@@ -1,6 +1,7 @@
 """The round loop on a made-up stream: predict, learn, and see the regret on every group."""
 
 import random
+from typing import Any
 
 import groupwise as gw
 
@@ -9,7 +10,7 @@ def patients(count: int, seed: int = 0):
     """Costs, in thousands: smokers' depend on their weight, others' on their age."""
     draw = random.Random(seed)
     for _ in range(count):
-        row = {
+        row: dict[str, Any] = {
             "sex": draw.choice(["female", "male"]),
             "age": draw.randint(18, 64),
             "bmi": round(draw.gauss(30, 6), 1),

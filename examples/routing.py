@@ -18,11 +18,10 @@ def minutes(rush_hour: bool, rain: bool, rng: np.random.Generator) -> np.ndarray
 
 
 rng = np.random.default_rng(0)
+oracle = gw.oracles.ShortestPath(EDGES, source="home", target="office")
 router = gw.Groupwise(
     groups=[gw.by("rush_hour"), gw.by("rain")],
-    learner=gw.learners.FTPL(
-        gw.oracles.ShortestPath(EDGES, source="home", target="office"), cost_norm=120.0
-    ),
+    learner=gw.learners.FTPL(oracle, cost_norm=120.0),
     loss=gw.losses.Linear(low=0.0, high=50.0),
 )
 for _ in range(3_000):
@@ -31,5 +30,8 @@ for _ in range(3_000):
     router.learn(ticket, minutes(**today, rng=rng))  # the label is the vector of costs
 
 print(router.regret())
-route = router.learners[0].oracle.path(router.predict_one({"rush_hour": True, "rain": False}))
-print("At rush hour, dry:", " → ".join([route[0][0], *(head for _, head in route)]))
+route = oracle.path(router.predict_one({"rush_hour": True, "rain": False}))
+print(
+    "At rush hour, dry:",
+    " → ".join(str(place) for place in [route[0][0], *(head for _, head in route)]),
+)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,32 +17,32 @@ EDGES = [("s", "u"), ("s", "v"), ("u", "t"), ("v", "t"), ("u", "v"), ("v", "u")]
 Make = Callable[..., gw.Groupwise]
 
 
-def router(**options: object) -> gw.Groupwise:
+def router(**options: Any) -> gw.Groupwise:
     oracle = gw.oracles.ShortestPath(EDGES, "s", "t")
     learner = gw.learners.FTPL(oracle, cost_norm=6.0)
     return gw.Groupwise([gw.by("rain")], learner, loss=gw.losses.Linear(0.0, 3.0), **options)
 
 
-def labeller(**options: object) -> gw.Groupwise:
+def labeller(**options: Any) -> gw.Groupwise:
     learner = gw.learners.ContextualFTPL(gw.oracles.Stumps(), CONTEXTS)
     loss = gw.losses.ZeroOne()
     return gw.Groupwise([gw.by("rain")], learner, loss=loss, features=FIELDS, **options)
 
 
-def multi_labeller(**options: object) -> gw.Groupwise:
+def multi_labeller(**options: Any) -> gw.Groupwise:
     separator = gw.oracles.Stumps().separator(2)
     learner = gw.learners.ContextualFTPL(gw.oracles.Stumps(), separator, "separator")
     loss = gw.losses.Hamming(labels=2)
     return gw.Groupwise([gw.by("rain")], learner, loss=loss, features=FIELDS, **options)
 
 
-def enumerating(**options: object) -> gw.Groupwise:
+def enumerating(**options: Any) -> gw.Groupwise:
     table = [[0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1, 1]]
     policies = gw.oracles.FiniteClass(table, CONTEXTS)
     return gw.enumerated.BlumLykouris(policies, [gw.by("rain")], features=FIELDS, **options)
 
 
-def enumerating_paths(**options: object) -> gw.Groupwise:
+def enumerating_paths(**options: Any) -> gw.Groupwise:
     actions = gw.oracles.Finite([[1, 0, 1, 0, 0, 0], [0, 1, 0, 1, 0, 0]])
     loss = gw.losses.Linear(0.0, 3.0)
     return gw.enumerated.BlumLykouris(actions, [gw.by("rain")], loss=loss, **options)

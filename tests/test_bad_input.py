@@ -1,6 +1,7 @@
 """Bad input: a clear error of the right kind, and not a bit of the state changed."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas
@@ -93,7 +94,7 @@ def test_bad_labels(name, tmp_path):
 
 
 GROUPS = [gw.by("sex")]
-BAD_SETTINGS = {
+BAD_SETTINGS: dict[str, tuple[dict[str, Any], type[GroupwiseError]]] = {
     "no groups at all": ({"groups": [], "always_on": False}, GroupError),
     "a group alone": ({"groups": gw.by("sex")}, GroupError),
     "not a group": ({"groups": ["sex"]}, GroupError),
@@ -175,7 +176,7 @@ def frame(**columns):
     return {**good, "bmi": [0.1, 0.2, 0.3], "y": [1.0, 2.0, 3.0], **columns}
 
 
-BAD_FRAMES = {
+BAD_FRAMES: dict[str, tuple[dict[str, Any], type[GroupwiseError], str]] = {
     "NaN in one cell": ({"bmi": [0.1, math.nan, 0.3]}, FeatureError, "row 1"),
     "infinity in one cell": ({"bmi": [0.1, 0.2, math.inf]}, FeatureError, "row 2"),
     "weight outside": ({"share": [0.1, 1.2, 0.0]}, GroupError, "row 1"),
@@ -220,7 +221,7 @@ def test_frames_that_are_none(tmp_path):
 @pytest.mark.parametrize("rows", [1, 60])
 def test_an_interrupted_replay_is_undone(tmp_path, monkeypatch, rows):
     """Also where the learners have been through it, and their matrices are changed."""
-    from groupwise import stream
+    from groupwise.kernels import rounds
 
     model = make()
     before = state(model, tmp_path)
@@ -228,7 +229,7 @@ def test_an_interrupted_replay_is_undone(tmp_path, monkeypatch, rows):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stream.rounds, "settle_stream", interrupt)
+    monkeypatch.setattr(rounds, "settle_stream", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.replay(pandas.concat([pandas.DataFrame(frame())] * rows), "y")
     assert state(model, tmp_path) == before

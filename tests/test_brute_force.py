@@ -1,12 +1,14 @@
 """The model against Algorithm 1 written from its definition, in every prediction."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import groupwise as gw
 from tests.streams import BruteForce, random_row
 
-CLOSE = {"rel": 1e-9, "abs": 1e-9}
+CLOSE: Any = {"rel": 1e-9, "abs": 1e-9}
 PLAIN = ((1.0, False),)
 FORWARD = ((0.3, True),)
 SEVERAL = ((0.01, False), (1.0, True), (10.0, False))
@@ -15,6 +17,7 @@ SEVERAL = ((0.01, False), (1.0, True), (10.0, False))
 def make(learners, aggregator, low=0.0, high=1.0, prior=None, seed=0, **more):
     """The model and the brute-force version with the same configuration."""
     groups = [gw.by("colour"), gw.by("shape"), gw.weight("part"), gw.weight("new")]
+    parts: dict[str, Any]
     if aggregator == "specialists":
         parts = {"aggregator": gw.aggregators.Specialists()}
     else:

@@ -5,8 +5,9 @@ choose the label.
 """
 
 import math
+from collections.abc import Callable
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def lead(ticket, place, label):
 class Spec(NamedTuple):
     """One stream."""
 
-    adversary: object
+    adversary: Callable[..., float]
     play: str
     learner: str
     fractional: bool
@@ -91,8 +92,8 @@ class Spec(NamedTuple):
 
 
 STREAMS = [
-    Spec(*parts, seed)
-    for seed, parts in enumerate(
+    Spec(adversary, play, learner, fractional, late, seed)
+    for seed, (adversary, play, learner, fractional, late) in enumerate(
         product(ADVERSARIES, PLAYS, LEARNERS, (False, True), (False, True))
     )
 ]
@@ -100,7 +101,7 @@ STREAMS = [
 
 def make_model(spec, low, high):
     groups = [gw.weight("a"), gw.weight("b"), gw.by("kind")]
-    parts = {"aggregator": gw.aggregators.Specialists()}
+    parts: dict[str, Any] = {"aggregator": gw.aggregators.Specialists()}
     if spec.play != "specialists":
         parts = {"aggregator": gw.aggregators.AdaNormalHedge(), "play": spec.play}
     return gw.Groupwise(
@@ -177,7 +178,8 @@ def test_regret_is_below_its_certificate_after_every_label(spec):
     low, high = [(0.0, 1.0), (-2.0, 3.0)][spec.seed % 2]
     model = make_model(spec, low, high)
     books = Books(model.loss, spec.play == "sample")
-    table, outstanding = (), []
+    table: Any = ()
+    outstanding: list[Any] = []
     for turn in range(80 if spec.late else 40):
         ticket = model.predict(make_row(generator, spec.fractional, turn))
         outstanding.append((ticket, spec.adversary(ticket, (low, high), turn, table)))
@@ -230,7 +232,8 @@ def test_long_streams(play, late):
         generator = np.random.default_rng(11)
         model = make_model(spec, 0.0, 1.0)
         books = Books(model.loss, play == "sample")
-        table, outstanding = (), []
+        table: Any = ()
+        outstanding: list[Any] = []
         for turn in range(3_000):
             ticket = model.predict(make_row(generator, True, turn))
             outstanding.append((ticket, adversary(ticket, (0.0, 1.0), turn, table)))

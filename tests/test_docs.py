@@ -11,7 +11,9 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -75,8 +77,10 @@ class TestCode:
         sorted(m.name for m in pkgutil.walk_packages(groupwise.__path__, "groupwise.")),
     )
     def test_examples_in_docstrings(self, name):
-        source = importlib.util.find_spec(name).origin
-        if ">>>" not in Path(source).read_text(encoding="utf-8"):
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        if ">>>" not in Path(spec.origin).read_text(encoding="utf-8"):
             return
         for package in NEEDS:
             pytest.importorskip(package)
@@ -91,7 +95,8 @@ class TestCommands:
     def commands(self):
         from groupwise.cli import app
 
-        return typer.main.get_command(app).commands
+        command: Any = typer.main.get_command(app)
+        return command.commands
 
     def shell_lines(self):
         for page in PAGES:
@@ -119,8 +124,23 @@ class TestCommands:
             for target in re.findall(r"^make ([a-z-]+)", page.read_text("utf-8"), re.MULTILINE):
                 assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
+    def test_the_workflow_runs_make_on_every_supported_python(self):
+        workflow = (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        supported = re.findall(r"Python :: (3\.\d+)", " ".join(project["classifiers"]))
+        listed = re.search(r"python: \[(.*)\]", workflow)
+        assert listed is not None
+        assert re.findall(r"3\.\d+", listed[1]) == supported
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        targets = re.findall(r"make PYTHON=python ([a-z-]+)$", workflow, re.MULTILINE)
+        assert {"test", "test-slow"} <= {*targets}
+        for target in targets:
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
     def test_the_page_is_what_help_says(self):
         spec = importlib.util.spec_from_file_location("cli_page", ROOT / "docs/generate_cli.py")
+        assert spec is not None
+        assert spec.loader is not None
         generator = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(generator)
         stands = generator.PAGE.read_text(encoding="utf-8")

@@ -1,5 +1,7 @@
 """The enumerating baseline: AdaNormalHedge over pairs, exactly; and its certificates."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -80,12 +82,13 @@ def test_several_labels() -> None:
 
 
 def test_refused() -> None:
-    for policies, loss in (
+    refused: list[tuple[Any, gw.losses.Loss | None]] = [
         ([], None),
         (["f"], None),
         (gw.oracles.Stumps(), None),
         ([lambda x: 0], gw.losses.Square()),
-    ):
+    ]
+    for policies, loss in refused:
         with pytest.raises(ConfigurationError):
             gw.enumerated.BlumLykouris(policies, [gw.by("g")], loss=loss, features=["x"])
     model = gw.enumerated.BlumLykouris(gw.oracles.FiniteClass(TABLE), [gw.by("g")], features=["x"])

@@ -52,7 +52,7 @@ def test_one_round_of_every_block_is_explored_uniformly() -> None:
 
 def test_unknown_horizons_double_at_the_end_of_a_block() -> None:
     blocks = Blocks(None, 0)
-    lengths = {}
+    lengths: dict[int, int] = {}
     while blocks.start < 1_000:
         lengths.setdefault(blocks.horizon, blocks.length)
         blocks.advance()

@@ -1,6 +1,7 @@
 """Replay gives the numbers of the per-round loop, bit for bit, and refuses what it cannot run."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,11 +79,11 @@ def assert_same(result, tickets, model, shape):
     for part in ("advice", "weights"):
         looped = np.concatenate([getattr(ticket, part) for ticket in tickets])
         assert np.array_equal(getattr(result, part), looped)
-    looped = {row["group"]: row for row in model.regret()}
+    table = model.regret()
     for row in result.regret():
         for key, value in row.items():
             if key != "baseline_regret":  # this model has no always-on group
-                assert value == looped[row["group"]][key], (row["group"], key)
+                assert value == table[row["group"]][key], (row["group"], key)
     replayed = arrays_of(result._reduction, result._ledger, *shape)
     for name, array in arrays_of(model._reduction, model._ledger, *shape).items():
         if name[1] != "baseline_loss":
@@ -128,6 +129,8 @@ def test_many_groups(jobs):
     wanted = naive(x, y, membership)
     assert_allclose(result.expected_loss, wanted.expected_loss, rtol=1e-9)
     awake = membership > 0
+    assert result.advice is not None
+    assert result.weights is not None
     assert_allclose(result.advice, wanted.advice[awake], rtol=1e-9, atol=1e-12)
     assert_allclose(result.weights, wanted.weights[awake], rtol=1e-9)
     losses = np.array([row["loss"] for row in result.regret()])
@@ -151,7 +154,7 @@ def test_wide_rows_agree_to_ten_digits(width, learners, zeros):
     parts = {"learner": LEARNERS[learners]}
     tickets, model = run_loop(x, y, membership, **parts)
     result = run_replay(x, y, membership, **parts)
-    close = {"rel": 1e-10, "abs": 1e-12}
+    close: Any = {"rel": 1e-10, "abs": 1e-12}
     assert result.prediction == pytest.approx([t.prediction for t in tickets], **close)
     for part in ("advice", "weights"):
         looped = np.concatenate([getattr(ticket, part) for ticket in tickets])
@@ -215,6 +218,8 @@ def test_the_numbers_are_those_by_definition(aggregator):
     brute = BruteForce(((0.01, False), (2.0, True)), aggregator, seed=3)
     learners = [Ridge(0.01), Ridge(2.0, forward=True)]
     result = gw.replay(x, y, membership, learner=learners, seed=3, **parts_of(aggregator))
+    assert result.advice is not None
+    assert result.weights is not None
     place = 0
     for t in range(len(y)):
         row = {f"x{i}": value for i, value in enumerate(x[t])}
@@ -241,7 +246,7 @@ def test_agrees_with_the_naive_loop(play, clip, fractional):
     plain = naive(x, y, membership, penalty=0.7, play=play, clip=clip)
     result = gw.replay(x, y, membership, learner=Ridge(0.7), play=play, clip=clip)
     awake = membership > 0
-    close = {"rel": 1e-9, "abs": 1e-9}
+    close: Any = {"rel": 1e-9, "abs": 1e-9}
     assert result.advice == pytest.approx(plain.advice[awake], **close)
     assert result.weights == pytest.approx(plain.weights[awake], **close)
     assert result.expected_loss == pytest.approx(plain.expected_loss, **close)
@@ -319,8 +324,12 @@ def test_only_what_is_asked_for_is_kept():
     full = gw.replay(x, y, membership)
     assert np.array_equal(nothing.prediction, full.prediction)
     assert nothing.regret().rows == full.regret().rows
+    assert full.advice is not None
+    assert full.weights is not None
     assert full.advice.shape == full.weights.shape == (np.count_nonzero(membership),)
     several = gw.replay(x, y, membership, learner=LEARNERS["several"])
+    assert several.advice is not None
+    assert several.weights is not None
     assert several.advice.shape == (np.count_nonzero(membership), 3)
     starts = np.append(0, np.cumsum(np.count_nonzero(membership, axis=1)))[:-1]
     awake = membership.any(axis=1)
@@ -416,6 +425,8 @@ def test_the_slow_way_is_the_fast_way(learners, play):
     fast = gw.replay(x, y, membership, **parts)
     slow = gw.replay(x, y, membership, aggregator=Plain(), **parts)
     assert (fast.path, slow.path) == ("compiled", "python")
+    assert fast.advice is not None
+    assert slow.advice is not None
     assert np.array_equal(fast.advice, slow.advice)
     # Weights given as logarithms are rounded once more than those of the kernel.
     for part in ("prediction", "weights", "loss", "expected_loss"):
@@ -583,5 +594,7 @@ def test_settings_that_do_not_fit(parts, error):
 def test_no_columns_at_all():
     """Without features every ridge advises 0; without groups nobody is ever awake."""
     x, y, membership = random_arrays(rows=20)
-    assert not gw.replay(x[:, :0], y, membership).advice.any()
+    advice = gw.replay(x[:, :0], y, membership).advice
+    assert advice is not None
+    assert not advice.any()
     assert gw.replay(x, y, membership[:, :0]).prediction.tolist() == [0.5] * 20

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     )
     from groupwise.errors import GroupwiseError
     from groupwise.groups import by, cut, pairs, weight, where
-    from groupwise.model import Groupwise, load
+    from groupwise.model import Groupwise
     from groupwise.partial_feedback import AppleTasting, PayForFeedback
-    from groupwise.replay_arrays import replay
+    from groupwise.replaying import replay
+    from groupwise.snapshot import load
     from groupwise.ticket import Ticket
 
 __version__ = "0.1.0"
@@ -32,9 +33,9 @@ _HOMES = {
     "AppleTasting": "partial_feedback",
     "Groupwise": "model",
     "PayForFeedback": "partial_feedback",
-    "load": "model",
+    "load": "snapshot",
     "Ticket": "ticket",
-    "replay": "replay_arrays",
+    "replay": "replaying",
     "by": "groups",
     "cut": "groups",
     "pairs": "groups",

@@ -1,14 +1,12 @@
 """State to one file and back: a zip archive of NumPy arrays (no pickle) and one JSON page.
 
-The archive is stored, not compressed; every member carries a checksum. It is written beside its
-target and put in place in one move, so a crash leaves the old file. Reading runs no code from it.
+The archive is stored, not compressed; every member carries a checksum. A crash while writing leaves
+the old file. Reading runs no code from it.
 """
 
-import contextlib
 import io
 import json
 import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,9 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from groupwise.errors import SnapshotError
+from groupwise.writing import replaced
 
-SCHEMA = 2
+SCHEMA = 3
 FORMAT = "groupwise snapshot"
 HEADER = "groupwise.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -29,28 +28,15 @@ Arrays = dict[str, NDArray[Any]]
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
     """Write a snapshot; the file at ``path`` is the old one or the whole new one at any moment."""
-    target = Path(path)
     page = {"format": FORMAT, "schema": SCHEMA, "arrays": sorted(arrays), **header}
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise SnapshotError(f"Cannot write {target}: {error.strerror or error}.") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(zipfile.ZipInfo(HEADER, EPOCH), json.dumps(page))
-                for key in sorted(arrays):
-                    with archive.open(_member(key), "w", force_zip64=True) as member:
-                        npy.write_array(member, np.ascontiguousarray(arrays[key]), None, False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except OSError as error:
-        raise SnapshotError(f"Cannot write {target}: {error.strerror or error}.") from None
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+    with (
+        replaced(Path(path), SnapshotError) as part,
+        zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive,
+    ):
+        archive.writestr(zipfile.ZipInfo(HEADER, EPOCH), json.dumps(page))
+        for key in sorted(arrays):
+            with archive.open(_member(key), "w", force_zip64=True) as member:
+                npy.write_array(member, np.ascontiguousarray(arrays[key]), None, False)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
@@ -100,9 +86,3 @@ def _header(archive: zipfile.ZipFile, path: str | os.PathLike[str]) -> dict[str,
 
 def _member(key: str) -> zipfile.ZipInfo:
     return zipfile.ZipInfo(f"{key}.npy", EPOCH)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

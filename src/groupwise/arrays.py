@@ -1,7 +1,6 @@
-"""Arrays with a leading group axis whose capacity grows by doubling.
+"""Arrays that grow, and how the library calls their types.
 
-They begin on a cache line and rows of features have room for whole vectors, so that no vector lies
-across two lines.
+They begin on a cache line, so that no vector lies across two lines.
 """
 
 import mmap
@@ -10,10 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from groupwise.states import LANES
-
 LINE_BYTES = 64
 HUGE_BYTES = 1 << 21
+LARGEST = 1e100
+"""No feature may be larger: products of two must stay finite."""
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 def zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]:
@@ -39,11 +42,6 @@ def _memory(size: int) -> tuple[NDArray[np.uint8], int]:
     return np.frombuffer(whole, dtype=np.uint8), HUGE_BYTES
 
 
-def room(features: int) -> int:
-    """Columns for this many features, in whole vectors."""
-    return -(-max(features, 1) // LANES) * LANES
-
-
 def capacity(needed: int, have: int) -> int:
     """``have`` if that is enough, else the next doubling that holds ``needed``."""
     size = max(have, 1)
@@ -61,10 +59,3 @@ def enlarge(array: NDArray[Any], shape: tuple[int, ...], fill: int = 0) -> NDArr
         larger[...] = fill
     larger[tuple(slice(0, size) for size in array.shape)] = array
     return larger
-
-
-def duplicate(array: NDArray[Any], used: int) -> NDArray[Any]:
-    """A copy of an array of which only the first ``used`` entries hold anything."""
-    copied = zeros(array.shape, array.dtype)
-    copied[:used] = array[:used]
-    return copied

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from groupwise.arrays import Vector
 from groupwise.groups import Group
 from groupwise.learners.policies import Policies
 from groupwise.losses import Loss, ZeroOne
 from groupwise.model import Groupwise
 from groupwise.oracles import Finite, FiniteClass
 from groupwise.protocols import Aggregator
-from groupwise.states import Vector
 
 
 class BlumLykouris(Groupwise):

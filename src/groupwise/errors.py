@@ -2,7 +2,26 @@
 
 
 class GroupwiseError(Exception):
-    """Base of all errors of this library."""
+    """Base of all errors of this library.
+
+    One that knows which row of a stream, frame or array is to blame carries its number, from 0, as
+    ``row``; the message then begins with it.
+
+    >>> print(LabelError("Label 3 is outside [0, 1].", row=5))
+    row 5: Label 3 is outside [0, 1].
+    """
+
+    def __init__(self, *arguments: object, row: int | None = None) -> None:
+        super().__init__(*arguments)
+        self.row = row
+
+    def __str__(self) -> str:
+        return self.message if self.row is None else f"row {self.row}: {self.message}"
+
+    @property
+    def message(self) -> str:
+        """What is wrong, without the row."""
+        return super().__str__()
 
 
 class ConfigurationError(GroupwiseError, ValueError):
@@ -15,6 +34,10 @@ class GroupError(GroupwiseError, ValueError):
 
 class FeatureError(GroupwiseError, ValueError):
     """A row or frame cannot be turned into numbers."""
+
+
+class TooLargeError(FeatureError):
+    """A feature is beyond what can be computed with."""
 
 
 class LabelError(GroupwiseError, ValueError):
@@ -39,3 +62,7 @@ class DataError(GroupwiseError):
 
 class OutputError(GroupwiseError):
     """A result cannot be written where it should go."""
+
+
+class MissingPackageError(ModuleNotFoundError, ConfigurationError):
+    """A package that only some uses need is not installed; the message names the extra."""

@@ -4,42 +4,53 @@ import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from groupwise import snapshot
-from groupwise.action_models import (
-    action_encoder,
-    action_rounds,
-    plays_actions,
-    refuse_replay,
+from groupwise import archive
+from groupwise.errors import (
+    ConfigurationError,
+    FeatureError,
+    SnapshotError,
+    TicketError,
+    TooLargeError,
 )
-from groupwise.configuration import (
+from groupwise.features import Encoder
+from groupwise.features.declared import FieldKind
+from groupwise.groups import Group, Groups, Member, from_dict
+from groupwise.kernels import compiling
+from groupwise.learners.wrapped import name_of
+from groupwise.losses import Loss, loss_from_dict
+from groupwise.protocols import Aggregator, Awake, Row
+from groupwise.reduction import Reduction
+from groupwise.registry import Registry
+from groupwise.regret.table import RegretTable, regret_table
+from groupwise.replaying import (
+    FrameReplay,
+    frames_of,
+    path_of,
+    read_frame,
+    refuse_actions,
+    run,
+)
+from groupwise.stream import Stream
+from groupwise.ticket import Settled, Ticket
+from groupwise.validation import (
     AnyLearner,
     as_aggregator,
     as_learners,
     as_loss,
     checked_prior,
     checked_seed,
+    part_from_dict,
+    part_to_dict,
     with_intersections,
 )
-from groupwise.errors import TicketError
-from groupwise.features import Encoder
-from groupwise.groups import ALWAYS_ON, Group, Groups
-from groupwise.kernels import compiling
-from groupwise.losses import Loss
-from groupwise.protocols import Aggregator, Awake
-from groupwise.reduction import Reduction
-from groupwise.regret.ledger import Ledger, keeps_sums
-from groupwise.regret.table import RegretTable, regret_table
-from groupwise.replay_frames import FrameReplay, replay_frames
-from groupwise.rounds import Rounds, rounds_for
-from groupwise.ticket import Settled, Ticket
 
 KEY_BYTES = 16
-REMEMBERED = 1 << 16
-"""How many combinations of awake groups are remembered as arrays."""
+_CHANGING = ("_encoder", "_registry", "_reduction", "_settled", "_next", "_version")
+"""What labels change."""
 
 
 class Groupwise:
@@ -107,35 +118,43 @@ class Groupwise:
         self.clip = clip
         self.seed = checked_seed(seed)
         self.prior = checked_prior(prior)
+        self._encoder = encoder_for(self.learners, features, indicators, self.groups)
         with compiling():
-            self._encoder, self._rounds = self._parts(play, always_on)
-        self._reduction, self._ledger = self._rounds.reduction, self._rounds.ledger
+            self._reduction = Reduction(
+                self.learners,
+                self.aggregator,
+                self.loss,
+                play,
+                clip,
+                self.seed,
+                0 if features is None else len(features),
+                always_on,
+            )
         self.play = self._reduction.play
-        self._names: list[str] = []
-        self._pairs = 0
-        self._index: dict[str, int] = {}
-        self._awake: dict[tuple[str, ...], Awake] = {}
-        self._whole = not self.groups.weight_columns
+        self._registry = Registry(self.groups, self.prior)
         self._key = os.urandom(KEY_BYTES)
         self._next = 0
         self._settled = Settled()
         self._version = 0
+        self._undoing = False
+
+    # Rounds.
 
     def predict(self, row: Mapping[str, Any]) -> Ticket:
         """The prediction for a row, as a ticket to settle with its label. Changes nothing else."""
-        ticket = self._ticket(row)
+        ticket = self.preview(row)
         self._next += 1
         return ticket
 
     def predict_one(self, row: Mapping[str, Any]) -> Any:
         """The prediction that the next ticket would hold; no ticket is issued."""
-        return self._ticket(row).prediction
+        return self.preview(row).prediction
 
     def learn(self, ticket: Ticket, y: Any) -> None:
         """Settle a ticket with its label: now or much later, in any order, once."""
-        self._check(ticket)
+        self.check(ticket)
         label = self.loss.encode(y)
-        if ticket.names:
+        if ticket.members:
             self._learn(ticket, label)
         self._settle(ticket.number)
 
@@ -145,18 +164,170 @@ class Groupwise:
 
     def forget(self, ticket: Ticket) -> None:
         """Drop a ticket whose label will never come; its number counts as settled."""
-        self._check(ticket)
+        self.check(ticket)
         self._settle(ticket.number)
 
-    def regret(self) -> RegretTable:
-        """Regret and certificate of every group over the settled rounds."""
-        return regret_table(
-            self._reduction,
-            self._ledger,
-            self._names,
-            len(self._encoder.names),
+    def preview(self, row: Mapping[str, Any]) -> Ticket:
+        """The ticket that ``predict`` would issue. Changes nothing."""
+        members, weights = self.groups.read(row)
+        encoder, number = self._encoder, self._next
+        encoded = encoder.encode(row, members)
+        awake = self._registry.remembered(members)
+        owner: object = encoder
+        if awake is None or encoded.new:
+            owner = None
+            if members:
+                awake, new = self._registry.awake(members, weights)
+                self._reserve(awake, new, encoded)
+                owner = None if new or encoded.new else encoder
+        try:
+            if awake is None:
+                play = self._reduction.rest(encoded)
+            else:
+                play = self._reduction.predict(number, awake, encoded)
+        except TooLargeError:
+            raise encoder.refusal(row) from None
+        return Ticket(
+            number,
+            dict(row),
+            members,
+            weights,
+            play,
+            self.loss,
             self._version,
+            self._key,
+            owner,
+            awake,
+            encoded,
         )
+
+    def check(self, ticket: Ticket, settled: bool = False) -> None:
+        """Raise TicketError unless this model issued the ticket and, if asked, has it open.
+
+        ``settled`` allows for one that is settled.
+        """
+        if not isinstance(ticket, Ticket):
+            raise TicketError(f"{ticket!r} is not a ticket. Give what model.predict returned.")
+        number = ticket.number
+        if ticket.issuer is self._key:
+            issued = number < self._next
+        else:  # through a file or as text, perhaps after the snapshot that this model came from
+            issued = ticket.issuer in (self._key, ticket.signature(self._key))
+        if not issued:
+            raise TicketError(
+                f"Ticket {number} was not issued by this model. Settle it with the model that "
+                "issued it, or with one loaded from that model's snapshot."
+            )
+        if not settled and number in self._settled:
+            raise TicketError(f"Ticket {number} is settled already; it is settled once.")
+
+    def _settle(self, number: int) -> None:
+        self._settled.add(number)
+        if number >= self._next:
+            self._next = number + 1
+
+    def _learn(self, ticket: Ticket, label: Any) -> None:
+        late = None if ticket.version == self._version else ticket.play
+        if ticket.encoder is self._encoder:
+            awake, row = cast(Awake, ticket.awake), cast(Row, ticket.encoded)
+            self._reduction.learn(ticket.number, awake, row, label, late)
+        else:
+            members = self._registry.of_ticket(ticket)
+            awake, new = self._registry.awake(members, ticket.memberships)
+            row = self._encoder.encode(ticket.row, members)
+            self._reserve(awake, new, row)
+            self._reduction.learn(ticket.number, awake, row, label, late)
+            self._registry.admit(new)
+            self._encoder.admit(row)
+        self._version += 1
+
+    def _reserve(self, awake: Awake, new: Sequence[Member], row: Row) -> None:
+        known = len(self._registry)
+        numbers = np.arange(known, known + len(new))
+        masses = self._registry.masses(new)
+        self._reduction.reserve(awake.groups, len(row.names), numbers, masses)
+
+    # What was lost, and what can be said about it.
+
+    def regret(self, largest: int | None = None) -> RegretTable:
+        """Regret and certificate of every group over the settled rounds.
+
+        ``largest`` asks only for so many groups: those with most rounds, the largest first.
+        """
+        names, features = self._registry.names, len(self._encoder.names)
+        return regret_table(self._reduction, names, features, self._version, largest)
+
+    def best_elsewhere(self, group: str, of: str) -> float:
+        """What the best action or policy of the group ``of`` would have lost on ``group``.
+
+        In hindsight, over the settled rounds and in the label's units, from the range's low end, as
+        ``best_loss`` in the regret table.
+        """
+        if not self._reduction.actions:
+            raise ConfigurationError(
+                "best_elsewhere is for learners of actions or policies; linear models of two "
+                "groups can be compared by fitting them."
+            )
+        first = self._registry.first
+        for name in (group, of):
+            if name not in first:
+                raise ConfigurationError(f"There is no group {name!r} that was learned from yet.")
+        return self.loss.unit * self._reduction.elsewhere(first[group], first[of])
+
+    def loss_of(self, prediction: Any, y: Any) -> float:
+        """What a prediction loses on a label, scaled to [0, 1]."""
+        return self._reduction.loss_of(prediction, self.loss.encode(y))
+
+    def loss_of_ticket(self, ticket: Ticket, y: Any, expected: bool = False) -> float:
+        """What a ticket's prediction loses on a label, scaled to [0, 1]; perhaps in expectation."""
+        label = self.loss.encode(y)
+        if expected:
+            return self._reduction.score(ticket.play, label).charged
+        return self._reduction.loss_of(ticket.play.prediction, label)
+
+    def check_label(self, ticket: Ticket, y: Any) -> None:
+        """Raise LabelError where a ticket could not be settled with a label."""
+        self._reduction.check_label(ticket.play, self.loss.encode(y))
+
+    @property
+    def issued(self) -> int:
+        """How many tickets were issued."""
+        return self._next
+
+    @property
+    def group_names(self) -> list[str]:
+        """The groups that were seen so far, in the order they appeared."""
+        return list(self._registry.names)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The features so far: the numbers that a row is turned into."""
+        return list(self._encoder.names)
+
+    @property
+    def field_kinds(self) -> Mapping[str, FieldKind]:
+        """What the fields of rows hold that were turned into features: "number" or "text"."""
+        return dict(self._encoder.kinds)
+
+    # For models whose feedback is partial (``groupwise.partial_feedback``).
+
+    def learn_for(self, ticket: Ticket, y: Any, rounds: float) -> None:
+        """``learn`` from a label that stands for so many rounds in the books."""
+        self._reduction.stands_for = rounds
+        try:
+            self.learn(ticket, y)
+        finally:
+            self._reduction.stands_for = 1.0
+
+    def restart(self) -> None:
+        """Forget what was learned, not what was recorded."""
+        self._reduction.restart()
+
+    def bounds_learners(self, group: str) -> bool:
+        """Is the learner term of a group's certificate a bound, and not what was realised?"""
+        return self._reduction.bounds(self._registry.first[group]) is not None
+
+    # Whole streams.
 
     def replay(
         self,
@@ -178,166 +349,147 @@ class Groupwise:
         jobs : threads; one per core by default. The numbers do not depend on it.
         progress : show a progress bar.
         """
-        refuse_replay(self.learners)
-        return replay_frames(self, frame, target, jobs, progress)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to one file, which :func:`groupwise.load` resumes from bit for bit."""
-        snapshot.save(self, path)
-
-    def _parts(self, play: str | None, always_on: bool) -> tuple[Encoder, Rounds]:
-        """What turns rows into numbers, and what plays and records rounds."""
-        if plays_actions(self.learners):
-            encoder = action_encoder(self.learners, self.features, self.groups)
-            return encoder, action_rounds(
-                self.learners,
-                self.aggregator,
-                self.loss,
-                play,
-                self.seed,
-                self.features,
-                always_on,
-            )
-        reduction = Reduction(self.learners, self.aggregator, self.loss, play, self.clip, self.seed)
-        ledger = Ledger(len(self.learners), keeps_sums(self.learners, self.loss))
-        encoder = Encoder(self.features, self.indicators, self.groups)
-        return encoder, rounds_for(reduction, ledger, always_on)
-
-    def _ticket(self, row: Mapping[str, Any]) -> Ticket:
-        names, weights = self.groups.read(row)
-        encoder, number = self._encoder, self._next
-        encoded = encoder.encode(row, names)
-        known = self._awake.get(tuple(names)) if self._whole else None
-        if known is not None and not encoded.new:
-            play = self._rounds.predict(number, known, encoded)
-            owner: object = encoder
-        elif names:
-            known, new = self._numbers(names, weights)
-            self._reserve(new, len(encoded.names))
-            play = self._rounds.predict(number, known, encoded)
-            owner = None if new or encoded.new else encoder
-        else:
-            play = self._rounds.rest(encoded)
-            owner = None
-        prediction = play[0]
-        if type(prediction) is float and prediction != prediction:
-            raise encoder.refusal(row)
-        return Ticket(
-            number,
-            dict(row),
-            names,
-            weights,
-            play,
-            self.loss,
-            self._version,
-            self._key,
-            owner,
-            known,
-            encoded,
-        )
-
-    def _check_issued(self, ticket: Ticket) -> None:
-        if not isinstance(ticket, Ticket):
-            raise TicketError(f"{ticket!r} is not a ticket. Give what model.predict returned.")
-        number = ticket.number
-        if ticket.issuer is self._key:
-            issued = number < self._next
-        else:  # through a file or as text, perhaps after the snapshot that this model came from
-            issued = ticket.issuer in (self._key, ticket.signature(self._key))
-        if not issued:
-            raise TicketError(
-                f"Ticket {number} was not issued by this model. Settle it with the model that "
-                "issued it, or with one loaded from that model's snapshot."
-            )
-
-    def _check(self, ticket: Ticket) -> None:
-        self._check_issued(ticket)
-        if ticket.number in self._settled:
-            raise TicketError(f"Ticket {ticket.number} is settled already; it is settled once.")
-
-    def _settle(self, number: int) -> None:
-        self._settled.add(number)
-        if number >= self._next:
-            self._next = number + 1
-
-    def _learn(self, ticket: Ticket, label: Any) -> None:
-        late = None if ticket.version == self._version else ticket.play
-        if ticket.encoder is self._encoder:
-            assert ticket.awake is not None
-            assert ticket.encoded is not None
-            self._rounds.settle(ticket.number, ticket.awake, ticket.encoded, label, late)
-        else:
-            awake, new = self._numbers(list(ticket.names), list(ticket.memberships))
-            row = self._encoder.encode(ticket.row, ticket.names)
-            self._reserve(new, len(row.names))
-            self._rounds.settle(ticket.number, awake, row, label, late)
-            self._admit(new)
-            self._encoder.admit(row)
-        self._version += 1
-
-    def _numbers(self, names: list[str], weights: list[float]) -> tuple[Awake, tuple[str, ...]]:
-        """The awake groups by number; new ones get the next numbers, for now."""
-        key = tuple(names)
-        if self._whole and key in self._awake:
-            return self._awake[key], ()
-        self.groups.check_distinct(names)
-        new = tuple(name for name in names if name not in self._index)
-        numbers = {name: len(self._names) + i for i, name in enumerate(new)}
-        indices = [self._index[name] if name in self._index else numbers[name] for name in names]
-        awake = Awake(np.array(indices, dtype=np.int64), np.array(weights))
-        if self._whole and not new:
-            if len(self._awake) >= REMEMBERED:
-                self._awake.clear()
-            self._awake[key] = awake
-        return awake, new
-
-    def _reserve(self, new: Sequence[str], features: int) -> None:
-        count = len(self._names) + len(new)
-        self._rounds.reserve(count, features, self._masses(new))
-
-    def _restart(self) -> None:
-        """Forget what was learned, not what was recorded."""
-        self._reduction.restart(len(self._names), len(self._encoder.names))
-        self._rounds.refresh()
-
-    def _baseline(self) -> int:
-        return self._index.get(ALWAYS_ON, -1)
-
-    def _replayed(self, rows: int, learned: int) -> None:
-        self._settled.add_range(self._next, self._next + rows)
-        self._next += rows
-        self._version += learned
-        self._rounds.refresh()
+        refuse_actions(self._reduction)
+        found, memberships = [], []
+        with self.all_or_nothing():
+            for one in frames_of(frame):
+                encoder, registry = self._encoder, self._registry
+                read = read_frame(one, target, self.loss, self.groups, encoder, registry)
+                known, rows = len(registry), read.rows
+                numbers = np.arange(known, known + len(read.groups))
+                masses = registry.masses(read.groups)
+                groups = np.unique(rows.groups)
+                self._reduction.reserve(groups, len(rows.features), numbers, masses)
+                registry.admit(read.groups)
+                encoder.admit(read.encoded)
+                stream = Stream(self._reduction, registry.everybody, self._next, jobs)
+                shape = rows.labels.size, rows.groups.size
+                found.append(run(stream, read.chunks(len(registry)), shape, (), progress))
+                memberships.append(read.membership)
+                self._settled.add_range(self._next, self._next + rows.labels.size)
+                self._next += rows.labels.size
+                self._version += read.learned
+        if not found:
+            raise FeatureError("There is no frame to replay.")
+        prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
+        path = path_of(self._reduction)
+        return FrameReplay(prediction, loss, expected, path, tuple(memberships))
 
     @contextmanager
-    def _undone_on_error(self) -> Iterator[None]:
-        before = copy.deepcopy(self.__dict__)
+    def all_or_nothing(self) -> Iterator[None]:
+        """What happens inside happens whole or, with an error, not at all.
+
+        The model is copied once, however many rounds and replays there are inside:
+
+        >>> import groupwise as gw
+        >>> model = gw.Groupwise([gw.by("sex")])
+        >>> try:
+        ...     with model.all_or_nothing():
+        ...         model.learn_one({"sex": "male"}, 0.5)
+        ...         model.learn_one({"sex": "male"}, 1.5)
+        ... except gw.GroupwiseError:
+        ...     print(model.issued)
+        0
+        """
+        if self._undoing:
+            yield
+            return
+        before = copy.deepcopy({name: self.__dict__[name] for name in _CHANGING})
+        self._undoing = True
         try:
             yield
         except BaseException:
             self.__dict__.update(before)
             raise
+        finally:
+            self._undoing = False
 
-    def _masses(self, new: Sequence[str]) -> list[float]:
-        """The prior masses of new groups; they depend on the order of appearance alone."""
-        masses = []
-        pairs = self._pairs
-        for name in new:
-            mass = 1.0
-            if self.groups.is_pair(name):
-                pairs += 1
-                mass = 1.0 / (pairs * (pairs + 1))
-            masses.append(self.prior.get(name, mass))
-        return masses
+    # Snapshots.
 
-    def _admit(self, new: Sequence[str]) -> None:
-        self._pairs += sum(map(self.groups.is_pair, new))
-        for name in new:
-            self._index[name] = len(self._names)
-            self._names.append(name)
+    def save(self, path: str | os.PathLike[str], **about: Any) -> None:
+        """Write the model to one file, which :func:`groupwise.load` resumes from bit for bit.
+
+        ``about`` is kept beside it, in plain values, for whoever wraps the model.
+        """
+        groups, features = len(self._registry), len(self._encoder.names)
+        header = {**self._header(), "around": None, **about}
+        archive.write(path, header, self._reduction.save(groups, features))
+
+    def _header(self) -> dict[str, Any]:
+        features = self.features
+        return {
+            "model": {
+                "groups": [declaration.to_dict() for declaration in self.declarations],
+                "learner": [_named(learner) for learner in self.learners],
+                "aggregator": _named(self.aggregator),
+                "loss": self.loss.to_dict(),
+                "features": dict(features) if isinstance(features, Mapping) else features,
+                "indicators": self.indicators,
+                "play": self.play,
+                "clip": self.clip,
+                "always_on": self.groups.always_on,
+                "seed": self.seed,
+                "prior": self.prior,
+                "intersections": self.intersections,
+            },
+            **self._registry.to_dict(),
+            "encoder": self._encoder.to_dict(),
+            "key": self._key.hex(),
+            "next": self._next,
+            "settled": self._settled.intervals,
+            "version": self._version,
+        }
+
+    @classmethod
+    def restored(cls, header: Mapping[str, Any], arrays: archive.Arrays) -> "Groupwise":
+        """The model whose header and arrays ``save`` wrote."""
+        settings = dict(header["model"])
+        settings["groups"] = [from_dict(fields) for fields in settings["groups"]]
+        settings["learner"] = [part_from_dict(fields) for fields in settings["learner"]]
+        settings["aggregator"] = part_from_dict(settings["aggregator"])
+        settings["loss"] = loss_from_dict(settings["loss"])
+        if isinstance(settings["features"], dict):
+            settings["features"] = {k: v and (v[0], v[1]) for k, v in settings["features"].items()}
+        model = cls(**settings)
+        model._encoder = Encoder.from_dict(header["encoder"], model.groups)
+        model._registry.restore(header)
+        model._key = bytes.fromhex(header["key"])
+        model._next = int(header["next"])
+        model._settled = Settled(header["settled"])
+        model._version = int(header["version"])
+        model._reduction.load(dict(arrays), len(model._registry), len(model._encoder.names))
+        return model
 
 
-def load(path: str | os.PathLike[str]) -> Groupwise:
-    """The model that its ``save`` wrote, wrappers included; it continues bit for bit."""
-    model: Groupwise = snapshot.load(path, Groupwise)
-    return model
+def encoder_for(
+    learners: Sequence[Any],
+    features: Any,
+    indicators: bool,
+    groups: Groups,
+) -> Encoder:
+    """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
+    widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
+    if not widths:
+        return Encoder(features, indicators, groups)
+    if not any(widths):
+        if features is not None:
+            raise ConfigurationError("These learners use no features: leave features out.")
+        return Encoder([], True, groups)
+    if features is None:
+        raise ConfigurationError(
+            "Name the fields that make a context with features=[...], in the order of the columns "
+            "of contexts."
+        )
+    named = features if isinstance(features, Mapping) else dict.fromkeys(features, (0.0, 1.0))
+    return Encoder(named, False, groups)
+
+
+def _named(part: object) -> dict[str, Any]:
+    fields = part_to_dict(part)
+    if fields is None:
+        raise SnapshotError(
+            f"{name_of(part)} cannot be saved in a snapshot: only groupwise's own learners and "
+            "aggregators can, and those of yours that groupwise.validation.register knows. Keep "
+            "the stream and replay it, or use learners.Ridge."
+        )
+    return fields

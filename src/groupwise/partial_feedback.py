@@ -12,17 +12,89 @@ from typing import Any
 
 import numpy as np
 
-from groupwise import snapshot
-from groupwise.blocks import Blocks
 from groupwise.errors import ConfigurationError, LabelError, TicketError
+from groupwise.kernels.philox import uniform
 from groupwise.losses import ZeroOne
 from groupwise.model import Groupwise
 from groupwise.regret.certificate import ESTIMATED, VACUOUS, VOID
 from groupwise.regret.table import RegretTable
-from groupwise.rounds import CompiledRounds, Rounds
 from groupwise.ticket import Settled, Ticket
 
 ACCEPT = 1
+EXPLORATION = -2
+"""The stream of these draws, beside the learners' (from 0 on) and the aggregator's (−1)."""
+FIRST_HORIZON = 64
+"""Where the horizon is unknown, the first guess; each later one is twice as long."""
+
+
+class Blocks:
+    """The present block of rounds: where it starts, how long it is, and which round is explored.
+
+    Blocks have length ⌈T^{1/3}⌉ for a horizon T. Where the horizon is unknown it is guessed, and
+    doubled at the end of a block once that many rounds have gone by: a new epoch. A known horizon
+    that is exceeded changes nothing.
+    """
+
+    def __init__(self, horizon: int | None, seed: int) -> None:
+        self.known = horizon is not None
+        self.horizon = FIRST_HORIZON if horizon is None else horizon
+        self.seed = seed
+        self.number = 0
+        self.start = 0
+        self.epoch_start = 0
+        self.epochs: list[list[int]] = []
+        """Where each epoch starts, and how long its blocks are."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self.length = block_length(self.horizon)
+        if not self.epochs or self.epochs[-1][1] != self.length:
+            self.epochs.append([self.start, self.length])
+        level = uniform(self.seed, self.number, EXPLORATION, 0)
+        self.explored = self.start + int(level * self.length)
+
+    @property
+    def end(self) -> int:
+        """The first round after the block."""
+        return self.start + self.length
+
+    def advance(self) -> bool:
+        """Go to the next block; True where it begins a new epoch."""
+        self.start = self.end
+        self.number += 1
+        doubled = not self.known and self.start - self.epoch_start >= self.horizon
+        if doubled:
+            self.horizon *= 2
+            self.epoch_start = self.start
+        self._lay_out()
+        return doubled
+
+    def length_at(self, number: int) -> int:
+        """How long the block of a round is or was."""
+        return [length for start, length in self.epochs if start <= number][-1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as JSON keeps it."""
+        return dict(self.__dict__)
+
+    def restore(self, fields: dict[str, Any]) -> None:
+        """Take over what :meth:`to_dict` gave."""
+        for name in self.__dict__:
+            setattr(self, name, fields[name])
+
+
+def block_length(horizon: int) -> int:
+    """⌈T^{1/3}⌉, exact on cubes.
+
+    >>> [block_length(horizon) for horizon in (1, 8, 9, 1_000, 100_000)]
+    [1, 2, 3, 10, 47]
+    """
+    length: int = round(horizon ** (1.0 / 3.0))
+    while length**3 < horizon:
+        length += 1
+    while length > 1 and (length - 1) ** 3 >= horizon:
+        length -= 1
+    return max(1, length)
 
 
 class _PartialFeedback:
@@ -33,7 +105,7 @@ class _PartialFeedback:
     ) -> None:
         if not isinstance(model, Groupwise):
             raise ConfigurationError(f"{model!r} is not a model: wrap a gw.Groupwise(...).")
-        if model._next:
+        if model.issued:
             raise ConfigurationError(
                 "The model has issued tickets already. Wrap a fresh one: from its first round on "
                 "it must learn from explored rounds alone."
@@ -43,11 +115,12 @@ class _PartialFeedback:
             raise ConfigurationError(
                 f"horizon must be a positive whole number or None, not {horizon!r}."
             )
+        self._begin(model, horizon, keep_state)
+
+    def _begin(self, model: Groupwise, horizon: int | None, keep_state: bool) -> None:
         self.model = model
         self.horizon = horizon
         self.keep_state = keep_state
-        if isinstance(model._rounds, CompiledRounds):  # its ledger cannot weigh labels
-            model._rounds = Rounds(model._reduction, model._ledger, model.groups.always_on)
         self._blocks = Blocks(horizon, model.seed)
         self._waiting: dict[int, tuple[Ticket, Any]] = {}
         self._logged = Settled()
@@ -62,26 +135,25 @@ class _PartialFeedback:
         """The prediction for a row, as a ticket; ``ticket.wants_label`` says if it is explored."""
         ticket = self._marked(self.model.predict(row))
         if not ticket.wants_label:
-            self.model._settle(ticket.number)  # the model itself never hears of it again
-        if self.model._next >= self._blocks.end:
+            self.model.forget(ticket)  # the model itself never hears of it again
+        if self.model.issued >= self._blocks.end:
             self._close_block()
         return ticket
 
     def predict_one(self, row: Mapping[str, Any]) -> Any:
         """The prediction that the next ticket would hold; no ticket is issued."""
-        return self._marked(self.model._ticket(row)).prediction
+        return self._marked(self.model.preview(row)).prediction
 
     def learn(self, ticket: Ticket, y: Any) -> None:
         """Settle a ticket: explored, it is learned from at its block's end; else it is logged."""
-        self.model._check_issued(ticket)
+        self.model.check(ticket, settled=True)
         if not ticket.wants_label:
             self._log(ticket, y)
             return
         self._check_open(ticket)
-        label = self.model.loss.encode(y)
-        self.model._reduction.check_label(ticket.play, label)
+        self.model.check_label(ticket, y)
         if ticket.number < self._blocks.start:
-            self._feed(ticket, y, label)
+            self._feed(ticket, y)
         else:
             self._waiting[ticket.number] = ticket, y
 
@@ -93,7 +165,7 @@ class _PartialFeedback:
 
     def forget(self, ticket: Ticket) -> None:
         """Drop a ticket whose label will never come."""
-        self.model._check_issued(ticket)
+        self.model.check(ticket, settled=True)
         self._check_open(ticket)
         if ticket.wants_label:
             self.model.forget(ticket)
@@ -132,23 +204,28 @@ class _PartialFeedback:
         waiting = [
             [ticket.to_json(), np.asarray(y).tolist()] for ticket, y in self._waiting.values()
         ]
-        snapshot.save(
-            self.model,
-            path,
-            {
-                "type": type(self).__name__,
-                "horizon": self.horizon,
-                "keep_state": self.keep_state,
-                "blocks": self._blocks.to_dict(),
-                "waiting": waiting,
-                "logged": self._logged.intervals,
-                "payments": self._payments,
-                "earlier": self._earlier,
-                "free": [self.free_labels, self.free_loss],
-            },
-        )
+        around = {
+            "type": type(self).__name__,
+            "horizon": self.horizon,
+            "keep_state": self.keep_state,
+            "blocks": self._blocks.to_dict(),
+            "waiting": waiting,
+            "logged": self._logged.intervals,
+            "payments": self._payments,
+            "earlier": self._earlier,
+            "free": [self.free_labels, self.free_loss],
+        }
+        self.model.save(path, around=around)
 
-    def _restore(self, fields: dict[str, Any]) -> None:
+    @classmethod
+    def restored(cls, model: Groupwise, fields: Mapping[str, Any]) -> Any:
+        """What was around a model when it was saved."""
+        wrapped = cls.__new__(cls)
+        wrapped._begin(model, fields["horizon"], fields["keep_state"])
+        wrapped._restore(fields)
+        return wrapped
+
+    def _restore(self, fields: Mapping[str, Any]) -> None:
         self._blocks.restore(fields["blocks"])
         tickets = [(Ticket.from_json(text), y) for text, y in fields["waiting"]]
         self._waiting = {ticket.number: (ticket, y) for ticket, y in tickets}
@@ -165,35 +242,33 @@ class _PartialFeedback:
         del ticket
         return False
 
-    def _payment(self, ticket: Ticket, label: Any) -> float:
+    def _payment(self, ticket: Ticket, y: Any) -> float:
         """What exploring has cost, in the label's units."""
         raise NotImplementedError
 
     def _check_open(self, ticket: Ticket) -> None:
         if ticket.wants_label:
-            self.model._check(ticket)
+            self.model.check(ticket)
         if ticket.number in (self._waiting if ticket.wants_label else self._logged):
             raise TicketError(f"Ticket {ticket.number} is settled already; it is settled once.")
 
     def _log(self, ticket: Ticket, y: Any) -> None:
         self._check_open(ticket)
-        label = self.model.loss.encode(y)
-        lost = self.model._reduction.loss_of(ticket.play.prediction, label)
+        lost = self.model.loss_of_ticket(ticket, y)
         self._logged.add(ticket.number)
         self.free_labels += 1
         self.free_loss += self.model.loss.unit * lost
 
-    def _feed(self, ticket: Ticket, y: Any, label: Any) -> None:
-        self.model._rounds.label_weight = float(self._blocks.length_at(ticket.number))
-        self.model.learn(ticket, y)
+    def _feed(self, ticket: Ticket, y: Any) -> None:
+        self.model.learn_for(ticket, y, float(self._blocks.length_at(ticket.number)))
         if ticket.names:
-            paid = self._payment(ticket, label)
+            paid = self._payment(ticket, y)
             for group, weight in ticket.groups.items():
                 self._payments[group] = self._payments.get(group, 0.0) + weight * paid
 
     def _close_block(self) -> None:
         for ticket, y in list(self._waiting.values()):
-            self._feed(ticket, y, self.model.loss.encode(y))
+            self._feed(ticket, y)
         self._waiting.clear()
         length = self._blocks.length
         if self._blocks.advance() and not self.keep_state:
@@ -202,12 +277,11 @@ class _PartialFeedback:
                 learner, aggregator = self._terms(row, length)
                 earlier[0] += learner
                 earlier[1] += aggregator
-            self.model._restart()
+            self.model.restart()
 
     def _terms(self, row: dict[str, Any], length: int) -> tuple[float, float]:
         """The bounds of learner and aggregator on explored rounds, as bounds on all rounds."""
-        group = self.model._index[row["group"]]
-        proved = self.model._reduction.learner_bounds(group) is not None
+        proved = self.model.bounds_learners(row["group"])
         learner = row["learner"] * length if proved else row["learner"]
         return learner, row["aggregator"] * length
 
@@ -237,8 +311,8 @@ class PayForFeedback(_PartialFeedback):
     ``regret()`` shows an estimate: explored rounds, each standing for its block.
     """
 
-    def _payment(self, ticket: Ticket, label: Any) -> float:
-        del ticket, label
+    def _payment(self, ticket: Ticket, y: Any) -> float:
+        del ticket, y
         return self.model.loss.unit
 
 
@@ -294,18 +368,10 @@ class AppleTasting(_PartialFeedback):
             )
         super()._log(ticket, y)
 
-    def _payment(self, ticket: Ticket, label: Any) -> float:
-        reduction = self.model._reduction
-        return reduction.loss_of(ACCEPT, label) - reduction.score(ticket.play, label).charged
+    def _payment(self, ticket: Ticket, y: Any) -> float:
+        accepting = self.model.loss_of(ACCEPT, y)
+        return accepting - self.model.loss_of_ticket(ticket, y, expected=True)
 
 
-def restore(model: Groupwise, fields: dict[str, Any]) -> PayForFeedback | AppleTasting:
-    """What was around a model when it was saved."""
-    kinds: dict[str, Any] = {"PayForFeedback": PayForFeedback, "AppleTasting": AppleTasting}
-    issued, model._next = model._next, 0
-    wrapped: PayForFeedback | AppleTasting = kinds[fields["type"]](
-        model, fields["horizon"], fields["keep_state"]
-    )
-    model._next = issued
-    wrapped._restore(fields)
-    return wrapped
+KINDS: dict[str, Any] = {"PayForFeedback": PayForFeedback, "AppleTasting": AppleTasting}
+"""By the names that files have for them."""

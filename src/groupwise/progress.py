@@ -1,11 +1,15 @@
 """Progress bars for anything that may take over two seconds."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 PATIENCE = 2.0
 """Seconds before a bar appears: what is done sooner needs none."""
+BETWEEN = 0.2
+"""Seconds between two states of a line."""
 
 Advance = Callable[[int, int], None]
 """Takes how many rows are done, and how far that is on the bar's own scale."""
@@ -24,11 +28,19 @@ def progress_bar(
 def meter(total: int, what: str, show: bool = True, unit: str = "rows") -> Iterator[Advance]:
     """A bar whose length is measured in something else than rows, such as bytes of a file.
 
-    It appears on a terminal only, and not before two seconds have passed.
+    It appears on a terminal only, and not before two seconds have passed. Without rich, which the
+    extra ``cli`` brings, it is a line with the same figures.
     """
     if not show:
         yield lambda rows, done: None
         return
+    with (_bar if find_spec("rich") else _line)(total, what, unit) as advance:
+        yield advance
+
+
+@contextmanager
+def _bar(total: int, what: str, unit: str) -> Iterator[Advance]:
+    """A bar of rich's."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -59,12 +71,38 @@ def meter(total: int, what: str, show: bool = True, unit: str = "rows") -> Itera
         elapsed = time.monotonic() - started
         if terminal and elapsed > PATIENCE and not bar.live.is_started:
             bar.start()
-        rate = count / max(elapsed, 1e-9)
-        shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
-        bar.update(task, advance=done, rows=count, rate=shown)
+        bar.update(task, advance=done, rows=count, rate=_rate(count, elapsed))
 
     try:
         yield advance
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+@contextmanager
+def _line(total: int, what: str, unit: str) -> Iterator[Advance]:
+    """A line that is written over."""
+    started = written = time.monotonic()
+    count = place = width = 0
+
+    def advance(rows: int, done: int) -> None:
+        nonlocal count, place, width, written
+        count, place = count + rows, place + done
+        now = time.monotonic()
+        if sys.stderr.isatty() and now - started > PATIENCE and now - written > BETWEEN:
+            rate = _rate(count, now - started)
+            text = f"{what} {place / max(total, 1):.0%} {count:,} {unit}, {rate} {unit}/s"
+            print(f"\r{text:{width}}", end="", file=sys.stderr, flush=True)
+            written, width = now, max(width, len(text))
+
+    try:
+        yield advance
+    finally:
+        if width:
+            print(f"\r{'':{width}}\r", end="", file=sys.stderr, flush=True)
+
+
+def _rate(count: int, elapsed: float) -> str:
+    rate = count / max(elapsed, 1e-9)
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"

@@ -1,17 +1,21 @@
 """The contracts that the parts of a round keep to. Read this first.
 
-A round flows stream → groups → learners → aggregator → ticket → label → ledger. Two of these parts
-can be your own: a :class:`Learner` (one copy per group) and an :class:`Aggregator`.
-``groupwise.checks`` tests whether a part keeps its contract.
+A round flows row → groups, features → learners → aggregator → ticket → label → ledger. The
+reduction (``groupwise.reduction``) talks to learners through a :class:`Bank` only: one kind of
+learner, a copy for every group. Three parts can be your own: a :class:`Learner` in plain Python
+(one object per group; the library makes the bank), a learner with a bank of its own, compiled or
+not (``docs/new_learner.md``), and an :class:`Aggregator`. ``groupwise.checks`` tests whether a part
+keeps its contract.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from groupwise.arrays import Index, Vector
 from groupwise.losses import Loss
-from groupwise.states import Index, Vector
 
 
 class Row(NamedTuple):
@@ -42,11 +46,177 @@ class Row(NamedTuple):
         return {self.names[i]: value for i, value in cells}
 
 
-class Awake(NamedTuple):
-    """The groups that a row is in: their numbers, and I_g(t) in (0, 1] for each."""
+class Awake:
+    """The groups that a row is in: their numbers, and I_g(t) in (0, 1] for each.
 
-    groups: Index
-    weights: Vector
+    Both arrays are to be left as they are: compiled code remembers where they lie.
+    """
+
+    __slots__ = ("address", "groups", "message", "weights")
+
+    def __init__(self, groups: Index, weights: Vector) -> None:
+        self.groups = groups
+        self.weights = weights
+        self.message: Any = None
+        self.address: Any = 0
+        """Where compiled code finds both; 0 until it has asked (``kernels.stretch``)."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.groups, self.weights))
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Awake, (self.groups, self.weights)
+
+
+class Play(NamedTuple):
+    """What was played, and why. Numbers are scaled to [0, 1]; actions are as they are."""
+
+    prediction: Any
+    said: Any
+    """What each awake expert advised, and the aggregator's weights over them: a row per group, a
+    column per learner, and for actions that are vectors a last axis."""
+
+    @property
+    def advice(self) -> Any:
+        """What each awake expert advised."""
+        return self.said[0]
+
+    @property
+    def probabilities(self) -> Vector:
+        """The aggregator's weights over them."""
+        probabilities: Vector = self.said[1]
+        return probabilities
+
+
+class Settlement(NamedTuple):
+    """What a label said about a round; scaled losses."""
+
+    losses: Vector
+    """ℓ_i of the experts' advice."""
+    charged: float
+    """ℓ̂ of the play, which the aggregator is updated with."""
+    realised: float
+    """The loss of the prediction itself; differs from ``charged`` where the play is sampled."""
+
+
+class Setting(NamedTuple):
+    """What a bank needs to know of the model that it serves."""
+
+    loss: Loss
+    seed: int
+    experts: int
+    """How many learners a group has in all; with the group's number this names an expert."""
+    width: int
+    """How many features are declared; 0 where they come with the rows."""
+
+
+class Bank(ABC):
+    """One kind of learner, a copy for every group: the contract between reduction and learners.
+
+    Groups are numbers from 0 on. Advice has a row per awake group, a column per learner of the
+    bank, and where actions are vectors a last axis of length ``dimension``. What is not needed
+    need not be written: the methods with a body here do what is right for most.
+    """
+
+    columns: Sequence[int]
+    """Which of a group's experts this bank advises for."""
+    dimension: int = 1
+    """The length of one advice: 1 for numbers, n for n labels, d for points of a decision set."""
+    actions: ClassVar[bool] = False
+    """Are advice actions, of which one is played, and not numbers, which may be averaged?"""
+    compiled: bool = False
+    """Does :meth:`run` do without the interpreter?"""
+    comparator: str = "the group's own best learner"
+    """What :meth:`hindsight` is the loss of."""
+
+    def reserve(self, groups: Index, features: int) -> None:
+        """Make room for these groups and so many features. Changes no advice."""
+        return None
+
+    @abstractmethod
+    def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
+        """The advice of every awake group. Changes nothing.
+
+        Randomness is a function of (seed, ticket number, expert, attempt): the same call gives the
+        same advice, and another attempt draws again.
+        """
+
+    @abstractmethod
+    def update(self, awake: Awake, row: Row, label: Any) -> None:
+        """Every awake group's learners learn from a label; all or, with an error, none."""
+
+    def step(
+        self, number: int, attempt: int, awake: Awake, row: Row, label: Any, stands_for: float
+    ) -> Vector:
+        """The advice as of now, then the update, then hindsight."""
+        advice = self.advise(number, attempt, awake, row)
+        self.update(awake, row, label)
+        self.record(awake, row, label, stands_for)
+        return advice
+
+    def run(self, rounds: "Rounds", out: Vector) -> None:
+        """``step`` for every round of a stretch of the stream; writes the advice to ``out``.
+
+        Learners do not depend on what is played, so a bank may go through the rounds of each group
+        by itself. Several threads may call this at once for the same rounds where ``compiled``.
+        """
+        for t, number, awake, row, label in rounds:
+            out[t] = self.step(number, 0, awake, row, label, 1.0)
+
+    def record(self, awake: Awake, row: Row, label: Any, stands_for: float) -> None:
+        """Add a label, which stands for so many rounds, to what hindsight needs."""
+        return None
+
+    def check(self, label: Any) -> None:
+        """Raise LabelError where a label cannot be learned from."""
+        return None
+
+    def score(self, advice: Any, probabilities: Vector, label: Any) -> tuple[Vector, float]:
+        """Actions only: the scaled losses of advice on a label, and their mean over the draw."""
+        raise NotImplementedError
+
+    def rest(self, row: Row) -> Any:
+        """Actions only: what to play where no group is awake."""
+        raise NotImplementedError
+
+    def hindsight(self, group: int, features: int) -> float | None:
+        """The scaled loss of the best of the class on a group; None where it is not known."""
+        return None
+
+    def elsewhere(self, group: int, of: int) -> float:
+        """What the best of the class for the group ``of`` would have lost on ``group``, scaled."""
+        raise NotImplementedError
+
+    def bounds(self, group: int) -> Vector | None:
+        """What each learner's regret on a group is at most; None: what it realised is used."""
+        return None
+
+    def a_priori(self, group: int, best: float) -> float | None:
+        """A bound known before the first row, given the best loss; None where there is none."""
+        return None
+
+    @abstractmethod
+    def restart(self) -> None:
+        """Forget what was learned, not what was recorded."""
+
+    @abstractmethod
+    def save(self, groups: int, features: int) -> dict[str, Any]:
+        """The state of the first groups, as arrays by name; an error where it cannot be saved."""
+
+    @abstractmethod
+    def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
+        """Take over what :meth:`save` gave."""
+
+
+class Rounds(Protocol):
+    """Some consecutive rounds of a stream whose labels come at once."""
+
+    def __iter__(self) -> Iterator[tuple[slice, int, Awake, Row, Any]]:
+        """For each round with somebody awake: where its advice goes, its number, and its parts."""
+        ...
 
 
 @runtime_checkable
@@ -56,7 +226,9 @@ class Learner(Protocol):
     Labels and advice are scaled to [0, 1]. A learner may also set these attributes:
 
     - ``takes_weights = False``: fractional groups are refused.
-    - ``randomised = True``: its certificates hold in expectation.
+    - ``randomised = True``: its certificates hold in expectation. It must not draw by itself:
+      ``draw(key)``, if it is defined, is called before ``advise`` with the four numbers (seed,
+      ticket number, expert, attempt) that name its randomness for this round.
     """
 
     def advise(self, row: Row, weight: float) -> float:
@@ -65,6 +237,18 @@ class Learner(Protocol):
 
     def update(self, row: Row, label: float, weight: float) -> None:
         """Learn from the row's label."""
+        ...
+
+
+@runtime_checkable
+class Banked(Protocol):
+    """A learner that brings a bank of its own: a configuration, with all state in the bank."""
+
+    @classmethod
+    def banks(
+        cls, learners: Sequence[Any], columns: Sequence[int], setting: Setting
+    ) -> Sequence[Bank]:
+        """The banks of these learners, all of this kind, which are the experts ``columns``."""
         ...
 
 

@@ -14,60 +14,59 @@ Regret", ICLR 2024. In the paper's words, for the groups (subsequences) I in �
 
 Guarantee: the regret on a group is at most that of the group's learner on its own rounds plus that
 of the aggregator to this learner on the rounds where it is awake.
+
+This is the code that runs, for every model: single rounds come here, and whole stretches
+(``groupwise.stream``) do step (c) for the learners first and for the aggregator afterwards, which
+is the same, as learners do not depend on what is played. Learners are behind
+:class:`groupwise.protocols.Bank`, be they compiled or plain Python, of numbers, labels or paths.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from groupwise.arrays import capacity, enlarge
-from groupwise.errors import ConfigurationError
-from groupwise.kernels import losses, rounds
-from groupwise.learners.objects import ObjectBank
-from groupwise.learners.ridge import Ridge, RidgeBank
+from groupwise.arrays import Index, Vector
+from groupwise.errors import ConfigurationError, LabelError
+from groupwise.kernels import rounds
+from groupwise.kernels.layout import address
+from groupwise.kernels.losses import CODES, value
+from groupwise.kernels.stretch import addressed
+from groupwise.learners.compiled import CompiledBank, Crew, joint
+from groupwise.learners.wrapped import WrappedBank
 from groupwise.losses import Loss
-from groupwise.protocols import Aggregator, Awake, Row
-from groupwise.states import AggregatorState, Settings, Vector
+from groupwise.protocols import Aggregator, Awake, Bank, Banked, Play, Row, Setting, Settlement
+from groupwise.store import Store
 
-PLAYS = {"mean": 0, "sample": 1, "substitution": 2}
-
-
-class Play(NamedTuple):
-    """What was played, and why; scaled to [0, 1]."""
-
-    prediction: float
-    said: Vector
-
-    @property
-    def advice(self) -> Vector:
-        """What each awake expert advised: a row per group, a column per learner."""
-        advice: Vector = self.said[0]
-        return advice
-
-    @property
-    def probabilities(self) -> Vector:
-        """The aggregator's weights over them."""
-        probabilities: Vector = self.said[1]
-        return probabilities
+NOBODY = 0.5
+"""The scaled play where no group is awake: the middle of the range."""
+ROUNDING = 1e-9
+NONE: Index = np.zeros(0, dtype=np.int64)
+_as_play = tuple.__new__  # what Play(...) does, without its frame
 
 
-class Settlement(NamedTuple):
-    """What a label said about a round; scaled losses."""
+class Said(NamedTuple):
+    """Advice that are actions, on their way to a play."""
 
-    losses: Vector
-    """ℓ_i of the experts' advice."""
-    charged: float
-    """ℓ̂ of the play, which the aggregator is updated with."""
-    realised: float
-    """The loss of the prediction itself; differs from ``charged`` where the play is sampled."""
+    advice: Vector
+    probabilities: Vector
+    chosen: int = 0
+    losses: Vector = np.zeros(0)
+    charged: float = 0.0
 
 
 class Reduction:
-    """Algorithm 1 on numbers: groups are integers, rows are vectors, labels are in [0, 1]."""
+    """Algorithm 1 on numbers: groups are integers, rows are vectors, labels are encoded.
 
-    comparator = "the group's own best learner"
-    """What ``best_loss`` is the loss of."""
+    Parameters
+    ----------
+    learners : the learners of every group.
+    aggregator, loss, play, clip, seed : as for ``Groupwise``.
+    width : how many features are declared; 0 where they come with the rows.
+    always_on : is the last awake group of every row the always-on one? Its first learner is the
+        single model to compare with.
+    """
 
     def __init__(
         self,
@@ -77,118 +76,314 @@ class Reduction:
         play: str | None = None,
         clip: bool = True,
         seed: int = 0,
+        width: int = 0,
+        always_on: bool = False,
     ) -> None:
         self.learners = tuple(learners)
         self.aggregator = aggregator
         self.loss = loss
         self.play = sound_play(aggregator, loss, play, clip)
-        low, high = loss.advice_range if clip else (-np.inf, np.inf)
-        assert loss.kernel is not None
-        self.settings = Settings(
-            aggregator=getattr(aggregator, "kernel", rounds.GIVEN),
-            play=PLAYS[self.play],
-            loss=loss.kernel,
-            seed=seed,
-            eta=loss.eta or 0.0,
-            scale=loss.scale,
-            low=low,
-            high=high,
-        )
+        self.always_on = always_on
+        self.stands_for = 1.0
+        """How many rounds a label stands for; more than one where feedback is partial."""
         # Step 1: a learner for every group, made as groups appear.
-        self.banks = learner_banks(self.learners)
-        # Step 2: the aggregator, with these learners as its experts.
-        none = np.zeros((0, len(self.learners)))
-        self.state = AggregatorState(none, none, none, np.zeros(1))
+        self.banks = banks_of(self.learners, loss, seed, width)
+        self.experts = sum(len(bank.columns) for bank in self.banks)
+        self.actions = self.banks[0].actions
+        alone = len(self.banks) == 1 and isinstance(self.banks[0], Crew)
+        self._crew: Any = self.banks[0] if alone else None
+        # Step 2: the aggregator, with these learners as its experts; and the books.
+        self.state = Store(rounds.EXPERTS, self.experts)
+        self.books = Store(rounds.BOOKS, self.experts)
+        low, high = loss.advice_range if clip else (-np.inf, np.inf)
+        self.largest = np.zeros(1)
+        self._settings = rounds.Settings(
+            aggregator=rounds.AGGREGATORS[getattr(aggregator, "kernel", "")],
+            play=rounds.PLAYS[self.play],
+            loss=CODES[loss.kernel],
+            seed=seed,
+            numbers=np.array([loss.eta or 0.0, loss.scale, low, high]),
+            largest=self.largest,
+            experts=0,
+            books=0,
+        )
+        self._given = self._settings.aggregator == rounds.GIVEN
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """What kernels need to know, as one message."""
+        experts, books = address(self.state.message), address(self.books.message)
+        settings = self._settings._replace(largest=self.largest, experts=experts, books=books)
+        self._message = rounds.SETTINGS.pack(settings)
+        self._address = address(self._message)
+        self._predict, self._settle = (rounds.ready(x) for x in (rounds.predict, rounds.settle))
+
+    # The three steps of a round.
 
     def predict(self, number: int, awake: Awake, row: Row) -> Play:
         """Steps (a) and (b). Changes nothing."""
-        said = np.empty((2, awake.groups.size, len(self.learners)))
         # (a) Subsequence-level prediction: every awake learner gives advice.
-        for bank, columns in self.banks:
-            said[0][:, columns] = bank.advise(awake, row)
+        said = self._advice(number, 0, awake, row)
         # (b) Prediction aggregation: the weights over the awake learners make a play.
-        self._exponents(awake, said[1])
-        prediction = rounds.predict(self.settings, self.state, *awake, number, said[0], said[1])
-        return Play(prediction, said)
+        return self._played(number, awake, said)
 
-    def learn(self, number: int, awake: Awake, row: Row, label: float) -> tuple[Play, Settlement]:
-        """Step (c). Advice and play are those of the present state.
+    def learn(
+        self, number: int, awake: Awake, row: Row, label: Any, late: Play | None = None
+    ) -> None:
+        """Step (c), and the entry in the books.
 
-        That is the state which the update changes, as the proofs need; where other labels came
-        first, what was played may differ, and the ledger keeps the difference as the delay term.
+        Advice and play are those of the present state, which is the one that the update changes, as
+        the proofs need. ``late`` is what was played, where other labels have come since: the books
+        are charged with it, and keep the difference as the delay term.
         """
-        said = np.empty((3, awake.groups.size, len(self.learners)))
-        self._exponents(awake, said[1])  # first: it may raise, and then nothing has changed
         # (c) Update: every awake learner with (x_t, y_t), whatever was played …
-        for bank, columns in self.banks:
-            said[0][:, columns] = bank.step(awake, row, label)
+        said = self._stepped(number, 0 if late is None else 1, awake, row, label)
         # … and the aggregator with the losses of the advice.
-        prediction, charged, realised = rounds.settle(
-            self.settings, self.state, *awake, number, said[0], label, said[1], said[2]
-        )
-        return Play(prediction, said), Settlement(said[2], charged, realised)
+        self.settle(number, awake, said, label, late)
 
-    def score(self, play: Play, label: float) -> Settlement:
+    def settle(
+        self, number: int, awake: Awake, said: Any, label: Any, late: Play | None = None
+    ) -> Play:
+        """The second half of step (c), after the learners spoke and were updated."""
+        baseline = len(awake.groups) - 1 if self.always_on else -1
+        played = realised = single = math.nan
+        if late is not None:
+            losses, played, realised = self.score(late, label)
+            single = float(losses[baseline, 0]) if self.always_on else math.nan
+        if not self.actions:
+            figures = baseline, said, played, realised, single
+            place = awake.address or addressed(awake)
+            prediction = self._settle(
+                self._address, place, number, label, self.stands_for, *figures
+            )
+            return Play(prediction, said)
+        if late is None:
+            played, realised = said.charged, float(said.losses.flat[said.chosen])
+            single = float(said.losses[baseline, 0]) if self.always_on else math.nan
+        rounds.absorb_and_enter(
+            *(self._address, addressed(awake), self.stands_for),
+            *(said.losses, said.charged, played, realised, single),
+        )
+        return self._action(said)
+
+    # What the steps are made of.
+
+    def _advice(self, number: int, attempt: int, awake: Awake, row: Row) -> Any:
+        """What all awake experts advise, with room for the weights over them."""
+        if self.actions:
+            parts = [bank.advise(number, attempt, awake, row) for bank in self.banks]
+            advice = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+            return Said(advice, np.empty(advice.shape[:2]))
+        said = np.empty((2, len(awake.groups), self.experts))
+        if self._crew is not None:
+            self._crew.advise_into(awake, row, said)
+        else:
+            for bank in self.banks:
+                said[0][:, bank.columns] = bank.advise(number, attempt, awake, row)
+        return said
+
+    def _stepped(self, number: int, attempt: int, awake: Awake, row: Row, label: Any) -> Any:
+        """The same as of now, and then the learners are updated; all of them or, on error, none."""
+        if self.actions:
+            said = self._weighed(number, awake, self._advice(number, attempt, awake, row))
+            losses, charged = self.scored(said.advice, said.probabilities, label)
+            for bank in self.banks:
+                bank.update(awake, row, label)
+                bank.record(awake, row, label, self.stands_for)
+            return said._replace(losses=losses, charged=charged)
+        room = np.empty((3, len(awake.groups), self.experts))
+        self._exponents(awake, room[1])  # first: it may raise, and then nothing has changed
+        if self._crew is not None:
+            self._crew.step_into(awake, row, label, self.stands_for, room)
+            return room
+        for bank in reversed(self.banks):  # the compiled ones last: they cannot fail
+            advice = bank.step(number, attempt, awake, row, label, self.stands_for)
+            room[0][:, bank.columns] = advice
+        return room
+
+    def _played(self, number: int, awake: Awake, said: Any) -> Play:
+        """The weights over the awake experts, and the play that they make."""
+        if self.actions:
+            return self._action(self._weighed(number, awake, said))
+        self._exponents(awake, said[1])
+        place = awake.address or addressed(awake)
+        return _as_play(Play, (self._predict(self._address, place, number, said), said))
+
+    def _weighed(self, number: int, awake: Awake, said: "Said") -> "Said":
+        """Actions with the weights over them, and the flat place of the one to follow."""
+        self._exponents(awake, said.probabilities)
+        chosen = rounds.follow(self._address, addressed(awake), number, said.probabilities)
+        return said._replace(chosen=int(chosen))
+
+    def _action(self, said: "Said") -> Play:
+        """A play of actions, in whole numbers where they are such."""
+        advice, probabilities = said.advice, said.probabilities
+        whole = all(getattr(bank, "integral", False) for bank in self.banks)
+        if self.banks[0].dimension == 0:  # fixed policies: as what they said shows
+            whole = bool(((advice == 0.0) | (advice == 1.0)).all())
+        advice = advice.astype(np.int64 if whole else np.float64)
+        action = advice.reshape(-1, advice.shape[2])[said.chosen]
+        advice = advice[: len(probabilities)]
+        if self.loss.vector:
+            return Play(action, (advice, probabilities))
+        return Play(int(action[0]), (advice[:, :, 0], probabilities))
+
+    def _exponents(self, awake: Awake, out: Vector) -> None:
+        """ln w of the awake experts, where the aggregator is not compiled."""
+        if self._given:
+            own = [self.state.of(group) for group in awake.groups.tolist()]
+            regret, absolute = (np.array([x[i] for x in own]) for i in range(2))
+            out[:] = self.aggregator.log_weights(regret, absolute, self.loss)
+
+    def settle_stream(self, *rows: Any) -> None:
+        """The second half of step (c) for many rows; see ``kernels.rounds.settle_stream``."""
+        rounds.settle_stream(self._address, *rows)
+
+    def conclude(
+        self, number: int, awake: Awake, said: Vector, label: float, baseline: int
+    ) -> tuple[float, float, float]:
+        """The same for one row: its prediction, and what it lost in expectation and really."""
+        self._exponents(awake, said[1])
+        nothing = math.nan, math.nan, math.nan
+        prediction = self._settle(
+            self._address, addressed(awake), number, label, 1.0, baseline, said, *nothing
+        )
+        _, expected, realised = self.score(Play(prediction, said[:2]), label)
+        return prediction, expected, realised
+
+    # Losses.
+
+    def score(self, play: Play, label: Any) -> Settlement:
         """The losses of an earlier play on its label. Changes nothing."""
-        lost = np.empty_like(play.advice)
-        charged, realised = rounds.score(
-            self.settings, play.prediction, label, play.advice, play.probabilities, lost
-        )
-        return Settlement(lost, charged, realised)
+        if self.actions:
+            losses, charged = self.banks[0].score(play.advice, play.probabilities, label)
+            return Settlement(losses, charged, self.loss_of(play.prediction, label))
+        losses = np.empty_like(play.advice)
+        figures = rounds.score(self._address, play.prediction, label, play.said, losses)
+        return Settlement(losses, *figures)
 
-    def check_label(self, play: Play, label: float) -> None:
-        """Raise LabelError where a play could not be settled with a label; numbers always can."""
-
-    def loss_of(self, prediction: float, label: float) -> float:
+    def loss_of(self, prediction: Any, label: Any) -> float:
         """The scaled loss of one prediction."""
-        return float(losses.value(self.settings.loss, self.settings.scale, prediction, label))
+        if self.actions:
+            costs, offset = self.loss.linear(label)
+            return float((np.atleast_1d(prediction) @ costs + offset) / self.loss.unit)
+        return float(value(self._settings.loss, self.loss.scale, prediction, label))
 
-    def best_loss(self, group: int) -> float | None:
-        """The scaled loss of the best of the class on a group, where an oracle knows it."""
-        del group
-        return None
+    def scored(self, advice: Any, probabilities: Vector, label: Any) -> tuple[Vector, float]:
+        """Actions: their losses and the expected one; LabelError where they leave the range."""
+        for bank in self.banks:
+            bank.check(label)
+        lost, charged = self.banks[0].score(advice, probabilities, label)
+        if lost.size and (lost.min() < -ROUNDING or lost.max() > 1.0 + ROUNDING):
+            worst = lost.min() if lost.min() < -ROUNDING else lost.max()
+            low, high = self.loss.low, self.loss.high
+            raise LabelError(
+                f"An advised action costs {low + worst * (high - low):g}, outside [{low:g}, "
+                f"{high:g}]. Give losses.Linear(low, high) the range of what an action can cost."
+            )
+        return np.clip(lost, 0.0, 1.0, out=lost), charged
 
-    def learner_bounds(self, group: int) -> Vector | None:
+    def check_label(self, play: Play, label: Any) -> None:
+        """Raise LabelError where a play could not be settled with a label; numbers always can."""
+        if self.actions:
+            self.scored(play.advice, play.probabilities, label)
+
+    def rest(self, row: Row) -> Play:
+        """The play where nobody is awake: the middle of the range, or what an oracle says."""
+        if not self.actions:
+            return Play(NOBODY, np.empty((2, 0, self.experts)))
+        action = np.atleast_1d(self.banks[0].rest(row))
+        every = np.broadcast_to(action, (1, self.experts, action.size))
+        return self._action(Said(every, np.empty((0, self.experts))))
+
+    # What is known about groups.
+
+    def hindsight(self, group: int, features: int) -> float | None:
+        """The scaled loss of the best of the class on a group; None where nobody knows it."""
+        found = [bank.hindsight(group, features) for bank in self.banks]
+        return min((best for best in found if best is not None), default=None)
+
+    def elsewhere(self, group: int, of: int) -> float:
+        """What the best of the class for the group ``of`` would have lost on ``group``, scaled."""
+        return self.banks[0].elsewhere(group, of)
+
+    @property
+    def comparator(self) -> str:
+        """What ``hindsight`` is the loss of."""
+        return self.banks[0].comparator
+
+    def bounds(self, group: int) -> Vector | None:
         """Bounds on the learners' regret on a group; None where what they realised is used."""
-        del group
-        return None
+        return joint([bank.bounds(group) for bank in self.banks])
 
-    def restart(self, groups: int, features: int) -> None:
-        """Make all learners and the aggregator forget, as if no label had come."""
-        self.banks = learner_banks(self.learners)
-        self.reserve(groups, features)
-        self.state.regret[...] = 0.0
-        self.state.absolute[...] = 0.0
+    def a_priori(self, group: int, best: float) -> float | None:
+        """A bound known before the first row, given the best loss; None where there is none."""
+        found = [bank.a_priori(group, best) for bank in self.banks]
+        return min((bound for bound in found if bound is not None), default=None)
 
-    def reserve(self, groups: int, features: int, masses: Sequence[float] | Vector = ()) -> None:
-        """Make room for this many groups and features; the newest groups weigh ``masses``.
+    @property
+    def in_python(self) -> bool:
+        """Is the aggregator written in Python?"""
+        return self._given
+
+    @property
+    def compiled(self) -> bool:
+        """Do the aggregator and all learners run without the interpreter?"""
+        return not self._given and all(bank.compiled for bank in self.banks)
+
+    # Room, and beginning again.
+
+    def reserve(
+        self,
+        groups: Index,
+        features: int,
+        new: Index = NONE,
+        masses: Sequence[float] | Vector = (),
+    ) -> None:
+        """Make room for these groups and so many features; ``new`` ones weigh ``masses``.
 
         A slot that no label has reached is an expert that slept so far, so reserving one for a
         prediction changes no other prediction.
         """
-        for bank, _ in self.banks:
+        for store in (self.state, self.books):
+            store.reserve(groups, 0)
+        for bank in self.banks:
             bank.reserve(groups, features)
-        regret, absolute, mass, largest = self.state
-        if groups > len(mass):
-            shape = (capacity(groups, len(mass)), len(self.learners))
-            self.state = AggregatorState(
-                enlarge(regret, shape), enlarge(absolute, shape), enlarge(mass, shape), largest
-            )
         if len(masses):
-            fresh = np.asarray(masses)[:, None] / len(self.learners)
-            self.state.mass[groups - len(masses) : groups] = fresh
+            each = np.asarray(masses, dtype=np.float64)[:, None] / self.experts
+            self.state.fill("mass", new, np.repeat(each, self.experts, axis=1))
 
-    @property
-    def compiled(self) -> bool:
-        """Are the aggregator and all learners compiled?"""
-        given = self.settings.aggregator == rounds.GIVEN
-        return not given and all(isinstance(x, Ridge) for x in self.learners)
+    def restart(self) -> None:
+        """Make all learners and the aggregator forget, as if no label had come."""
+        for bank in self.banks:
+            bank.restart()
+        self.state.clear(("regret", "absolute"))
 
-    def _exponents(self, awake: Awake, out: Vector) -> None:
-        """ln w of the awake experts, where the aggregator is not compiled."""
-        if self.settings.aggregator == rounds.GIVEN:
-            regret, absolute = self.state.regret[awake.groups], self.state.absolute[awake.groups]
-            out[:] = self.aggregator.log_weights(regret, absolute, self.loss)
+    def save(self, groups: int, features: int) -> dict[str, Any]:
+        """Everything that was learned and recorded, as arrays by name."""
+        found = {"aggregator.largest": self.largest}
+        for name, store in (("aggregator", self.state), ("ledger", self.books)):
+            found |= {f"{name}.{k}": a for k, a in store.save(groups, features).items()}
+        for bank in self.banks:
+            found |= bank.save(groups, features)
+        return found
+
+    def load(self, arrays: dict[str, Any], groups: int, features: int) -> None:
+        """Take over what :meth:`save` gave."""
+        self.largest[:] = arrays["aggregator.largest"]
+        for name, store in (("aggregator", self.state), ("ledger", self.books)):
+            own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
+            store.load(own, groups, 0, 0)
+        for bank in self.banks:
+            bank.load(arrays, groups, features)
+
+    def __getstate__(self) -> dict[str, Any]:
+        left_out = ("_message", "_address", "_predict", "_settle")
+        return {key: value for key, value in self.__dict__.items() if key not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._hand_over()
 
 
 def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool) -> str:
@@ -200,7 +395,7 @@ def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool)
         )
     if play is None:
         return plays[0]
-    if play not in PLAYS:
+    if play not in rounds.PLAYS:
         raise ConfigurationError(f'play must be "mean" or "sample" or None, not {play!r}.')
     if play not in plays:
         raise ConfigurationError(
@@ -210,14 +405,32 @@ def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool)
     return play
 
 
-def learner_banks(learners: Sequence[Any]) -> list[tuple[Any, list[int]]]:
-    """The compiled learners in one bank, the others in another, with their columns."""
-    ridges = [k for k, learner in enumerate(learners) if isinstance(learner, Ridge)]
-    others = [k for k in range(len(learners)) if k not in ridges]
-    banks: list[tuple[Any, list[int]]] = []
-    if others:  # first: these may raise, and then nothing has changed
-        prototypes = [x for x in learners if not isinstance(x, Ridge)]
-        banks.append((ObjectBank(prototypes), others))
-    if ridges:
-        banks.append((RidgeBank([x for x in learners if isinstance(x, Ridge)]), ridges))
-    return banks
+def banks_of(learners: Sequence[Any], loss: Loss, seed: int, width: int) -> list[Bank]:
+    """The banks of some learners: compiled ones together in a crew, objects in one of theirs."""
+    kinds: dict[Any, list[int]] = {}
+    for column, learner in enumerate(learners):
+        kinds.setdefault(type(learner) if isinstance(learner, Banked) else None, []).append(column)
+    setting = Setting(loss, seed, sum(getattr(x, "count", 1) for x in learners), width)
+    made: list[Any] = []
+    for kind, columns in kinds.items():
+        some = [learners[k] for k in columns]
+        if kind is None:
+            made.append(WrappedBank(some, columns, setting))
+        else:
+            made.extend(kind.banks(some, columns, setting))
+    actions = {bank.actions for bank in made if not isinstance(bank, CompiledBank)}
+    crew = [bank for bank in made if isinstance(bank, CompiledBank)]
+    if True in actions:
+        lengths = {bank.dimension for bank in made if not isinstance(bank, CompiledBank)}
+        if crew or False in actions:
+            raise ConfigurationError(
+                "FTPL and ContextualFTPL advise actions, other learners advise numbers: "
+                "they cannot serve in one model."
+            )
+        if len(lengths) > 1:
+            raise ConfigurationError(
+                f"The learners' actions have {sorted(lengths)} coordinates: give learners of "
+                "the same decision set."
+            )
+        return made
+    return [Crew(crew, loss), *(bank for bank in made if not isinstance(bank, CompiledBank))]

@@ -7,28 +7,22 @@ bit.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from groupwise.arrays import room
+from groupwise.arrays import Index, Vector
 from groupwise.errors import ConfigurationError
-from groupwise.kernels import renewal, ridge, rounds
 from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import Parts, subsequences
-from groupwise.learners.ridge import RidgeBank
 from groupwise.protocols import Awake, Row
-from groupwise.reduction import Reduction
-from groupwise.regret.ledger import Ledger, baseline_of
-from groupwise.states import Index, Vector
+from groupwise.reduction import NOBODY, Reduction
 
 CHUNK = 4_096
 """Rows at a time: enough to keep the threads busy, few enough to stay in the cache."""
-NOBODY = 0.5
-"""The scaled play where no group is awake: the middle of the range."""
 
 
 def rows_at_a_time(groups: int) -> int:
@@ -63,18 +57,33 @@ class Outcome(NamedTuple):
         return cls(np.empty(rows), np.empty(rows), np.empty(rows), np.empty(shape), np.empty(shape))
 
 
-class _Work:
-    """A chunk on its way: its rounds by group, and room for what comes of it."""
+class Work:
+    """A chunk on its way: its rounds by row and by group, and room for what comes of it."""
 
-    def __init__(self, chunk: Chunk, slots: NDArray[np.int32], learners: int) -> None:
-        self.chunk = chunk
-        self.parts = Parts(*subsequences(chunk.member_indptr, chunk.groups, slots))
+    def __init__(
+        self, chunk: Chunk, number: int, slots: NDArray[np.int32], reduction: Reduction
+    ) -> None:
+        self.number = number
+        self.cells, self.indptr, self.groups, self.weights, self.labels, self.names = chunk
+        self.features = len(self.names)
+        self.parts = Parts(*subsequences(self.indptr, self.groups, slots))
         self.queue = np.zeros(1, dtype=np.int64)
-        self.outcome = Outcome.empty(chunk.labels.size, chunk.groups.size, learners)
+        self.outcome = Outcome.empty(self.labels.size, self.groups.size, reduction.experts)
+        # A bank writes to the outcome itself where it is the only one.
+        alone = len(reduction.banks) == 1
+        shapes = [(self.groups.size, len(bank.columns)) for bank in reduction.banks]
+        self.advice = [self.outcome.advice] if alone else [np.empty(shape) for shape in shapes]
+
+    def __iter__(self) -> Iterator[tuple[slice, int, Awake, Row, float]]:
+        for t, label in enumerate(self.labels.tolist()):
+            part = slice(*self.indptr[t : t + 2])
+            if part.start < part.stop:
+                awake = Awake(self.groups[part], self.weights[part])
+                yield part, self.number + t, awake, Row(*self.cells.row(t), self.names), label
 
 
 class Stream:
-    """Drives a reduction and its ledger over chunks.
+    """Drives a reduction over chunks.
 
     The chunks are pipelined: while the aggregator goes through one, the learners are already at the
     next. This thread is one of the ``jobs``; when it is through with the aggregator and has made
@@ -83,112 +92,78 @@ class Stream:
     to compare with (-1: none).
     """
 
-    def __init__(
-        self, reduction: Reduction, ledger: Ledger, baseline: int, number: int, jobs: int | None
-    ) -> None:
+    def __init__(self, reduction: Reduction, baseline: int, number: int, jobs: int | None) -> None:
         self.reduction = reduction
-        self.ledger = ledger
         self.baseline = baseline
         self.number = number
         self.jobs = job_count(jobs)
 
     def run(self, chunks: Iterable[Chunk], done: Callable[[Outcome], None]) -> None:
         """Run all chunks; ``done`` is called with each one's outcome, in order."""
-        if not self.reduction.compiled:
-            for chunk in chunks:
-                done(self._round_by_round(chunk))
-            return
-        slots = np.full(len(self.reduction.state.mass), -1, dtype=np.int32)
+        slots = np.full(len(self.reduction.state), -1, dtype=np.int32)
+        number = self.number
         with ThreadPoolExecutor(max(1, self.jobs - 1)) as pool:
-            before: _Work | None = None
+            before: Work | None = None
             at_work: list[Future[None]] = []
             for chunk in chunks:
-                work = _Work(chunk, slots, len(self.reduction.learners))
+                work = Work(chunk, number, slots, self.reduction)
+                number += chunk.labels.size
                 self._finish(before, at_work)
-                at_work = [pool.submit(self._learn, work) for _ in range(self.jobs - 1)]
+                self.reduction.reserve(work.parts.groups, work.features)
+                at_work = [pool.submit(self._learn, work, True) for _ in range(self.jobs - 1)]
                 self._settle(before, done)
                 before = work
             self._finish(before, at_work)
             self._settle(before, done)
 
-    def _learn(self, work: _Work) -> None:
-        """Take groups off the queue and run their learners on their rounds of the chunk."""
-        ((bank, _),) = self.reduction.banks
-        chunk = work.chunk
-        ridge.step_subsequences(
-            work.queue,
-            bank.state,
-            bank.parameters,
-            self.ledger.sums,
-            self.ledger.hindsight,
-            work.parts,
-            chunk.weights,
-            chunk.cells,
-            chunk.labels,
-            room(len(chunk.features)),
-            work.outcome.advice,
-        )
+    def _learn(self, work: Work, compiled: bool) -> None:
+        """Run the learners over a chunk: compiled ones, in several threads at once, or others."""
+        for bank, advice in zip(self.reduction.banks, work.advice, strict=True):
+            if bank.compiled == compiled:
+                bank.run(work, advice)
 
-    def _finish(self, work: _Work | None, others: list[Future[None]]) -> None:
+    def _finish(self, work: Work | None, others: list[Future[None]]) -> None:
         """Help with the learners until all are through the chunk."""
-        if work is not None:
-            self._learn(work)
-        for other in others:
-            other.result()
-
-    def _settle(self, work: _Work | None, done: Callable[[Outcome], None]) -> None:
-        """The aggregator and the ledger over the rows of a chunk."""
         if work is None:
             return
-        chunk = work.chunk
-        rounds.settle_stream(
-            self.reduction.settings,
-            self.reduction.state,
-            self.ledger.state,
-            chunk.member_indptr,
-            chunk.groups,
-            chunk.weights,
-            chunk.labels,
-            self.number,
-            self.baseline,
-            NOBODY,
-            *work.outcome,
-            np.empty_like(work.outcome.advice),
-        )
-        self.number += chunk.labels.size
+        self._learn(work, True)
+        self._learn(work, False)
+        for other in others:
+            other.result()
+        if len(work.advice) > 1:
+            for bank, advice in zip(self.reduction.banks, work.advice, strict=True):
+                work.outcome.advice[:, bank.columns] = advice
+
+    def _settle(self, work: Work | None, done: Callable[[Outcome], None]) -> None:
+        """The aggregator and the books over the rows of a chunk."""
+        if work is None:
+            return
+        if self.reduction.in_python:
+            self._settle_rows(work)
+        else:
+            rows = work.indptr, work.groups, work.weights, work.labels
+            losses = np.empty_like(work.outcome.advice)
+            self.reduction.settle_stream(
+                *rows, work.number, self.baseline, NOBODY, *work.outcome, losses
+            )
+        self.number = work.number + work.labels.size
         done(work.outcome)
 
-    def _round_by_round(self, chunk: Chunk) -> Outcome:
-        """The slow way, for learners or aggregators written in Python."""
-        reduction, ledger = self.reduction, self.ledger
-        outcome = Outcome.empty(chunk.labels.size, chunk.groups.size, len(reduction.learners))
-        for t, label in enumerate(chunk.labels.tolist()):
-            first, last = chunk.member_indptr[t : t + 2]
-            if first == last:
-                outcome.prediction[t] = NOBODY
-                outcome.expected[t] = outcome.realised[t] = reduction.loss_of(NOBODY, label)
-            else:
-                awake = Awake(chunk.groups[first:last], chunk.weights[first:last])
-                row = Row(*chunk.cells.row(t), chunk.features)
-                play, settled = reduction.learn(self.number, awake, row, label)
-                baseline = baseline_of(settled.losses, awake, self.baseline)
-                ledger.record(awake, row, label, settled, settled, baseline)
-                upkeep(reduction, ledger, awake)
-                outcome.prediction[t] = play.prediction
-                outcome.expected[t] = settled.charged
-                outcome.realised[t] = settled.realised
-                outcome.advice[first:last] = play.advice
-                outcome.probabilities[first:last] = play.probabilities
-            self.number += 1
-        return outcome
-
-
-def upkeep(reduction: Reduction, ledger: Ledger, awake: Awake) -> None:
-    """Rid ridge learners whose turn it is of the rounding of their earlier rounds."""
-    if ledger.hindsight:
-        for bank, _ in reduction.banks:
-            if isinstance(bank, RidgeBank):
-                renewal.upkeep(bank.state, bank.parameters, ledger.sums, awake.groups)
+    def _settle_rows(self, work: Work) -> None:
+        """The same, row by row, for an aggregator written in Python."""
+        reduction, outcome = self.reduction, work.outcome
+        for t, label in enumerate(work.labels.tolist()):
+            outcome.prediction[t] = NOBODY
+            outcome.expected[t] = outcome.realised[t] = reduction.loss_of(NOBODY, label)
+        for part, number, awake, _, label in work:
+            t = number - work.number
+            place = np.flatnonzero(awake.groups == self.baseline)
+            said = np.empty((3, *outcome.advice[part].shape))
+            said[0] = outcome.advice[part]
+            baseline = int(place[0]) if place.size else -1
+            figures = reduction.conclude(number, awake, said, label, baseline)
+            outcome.prediction[t], outcome.expected[t], outcome.realised[t] = figures
+            outcome.advice[part], outcome.probabilities[part] = said[:2]
 
 
 def job_count(jobs: int | None) -> int:

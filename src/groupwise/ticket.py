@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.errors import TicketError
+from groupwise.groups import Member
 from groupwise.losses import Loss, loss_from_dict
-from groupwise.plays import play_from_dict, play_to_dict
-from groupwise.protocols import Awake, Row
-from groupwise.states import Vector
+from groupwise.protocols import Awake, Play, Row
 
 SIGNATURE_BYTES = 8
+UNKNOWN = -2
+"""The declaration of a group in a ticket that knows it by name alone."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -26,19 +28,20 @@ class Ticket:
     """One prediction, to be settled when its label is known.
 
     Read it, keep it, do not change it. ``groups`` maps the awake groups, new ones included, to the
-    row's weights in them. ``advice`` and ``weights`` (the aggregator's) have a row per awake group,
+    row's weights in them, by name; where two have the same name, ``names`` and ``memberships`` show
+    both. ``advice`` and ``weights`` (the aggregator's) have a row per awake group,
     in that order, and a column per learner where a group has several. ``prediction`` and ``advice``
     are in the label's units.
     """
 
     number: int
     row: Mapping[str, Any]
-    names: Sequence[str]
+    members: Sequence[Member]
     """The awake groups, new ones included."""
     memberships: Sequence[float]
     """The row's weights in them."""
-    play: Any
-    """The play as the reduction made it, scaled to [0, 1]: a Play, or an ActionPlay."""
+    play: Play
+    """The play as the reduction made it; numbers are scaled to [0, 1]."""
     loss: Loss
     version: int
     """How many labels the model had learned from when it played."""
@@ -50,11 +53,18 @@ class Ticket:
     encoded: Row | None = None
     wants_label: bool = True
     """Will its label be learned from? Always, unless feedback is partial."""
+    by_name: bool = False
+    """Was it written by groupwise 0.1, which knew groups by name alone?"""
 
     @property
     def prediction(self) -> Any:
         """The prediction, in the label's units."""
         return self.loss.decode(self.play.prediction)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the awake groups."""
+        return [member.name for member in self.members]
 
     @property
     def groups(self) -> dict[str, float]:
@@ -73,6 +83,8 @@ class Ticket:
 
     def content(self) -> dict[str, Any]:
         """All that the ticket says, in a form that JSON keeps."""
+        groups = zip(self.members, self.memberships, strict=True)
+        members = [[one.name, weight, one.declaration, list(one.values)] for one, weight in groups]
         return {
             "number": self.number,
             "row": {name: _plain(name, value) for name, value in self.row.items()},
@@ -81,6 +93,7 @@ class Ticket:
             "loss": self.loss.to_dict(),
             "version": self.version,
             "wants_label": self.wants_label,
+            **({} if self.by_name else {"members": members}),
         }
 
     def signature(self, key: bytes) -> bytes:
@@ -89,7 +102,7 @@ class Ticket:
         return blake2b(text.encode(), key=key, digest_size=SIGNATURE_BYTES).digest()
 
     def __repr__(self) -> str:
-        groups = ", ".join(self.groups)
+        groups = ", ".join(self.names)
         return f"Ticket(number={self.number}, prediction={self.prediction!r}, groups=[{groups}])"
 
     def to_json(self) -> str:
@@ -103,16 +116,25 @@ class Ticket:
         """A ticket written by :meth:`to_json`."""
         try:
             fields = json.loads(text)
+            by_name = "members" not in fields
+            if by_name:
+                groups = [(name, weight, UNKNOWN, ()) for name, weight in fields["groups"].items()]
+            else:
+                groups = fields["members"]
             return cls(
                 number=_integer(fields["number"]),
                 row=dict(fields["row"]),
-                names=[str(name) for name in fields["groups"]],
-                memberships=[float(weight) for weight in fields["groups"].values()],
+                members=[
+                    Member(_integer(declaration), tuple(values), str(name))
+                    for name, _, declaration, values in groups
+                ],
+                memberships=[float(weight) for _, weight, _, _ in groups],
                 play=play_from_dict(fields["play"]),
                 loss=loss_from_dict(fields["loss"]),
                 version=_integer(fields["version"]),
                 issuer=bytes.fromhex(fields["signature"]),
                 wants_label=bool(fields["wants_label"]),
+                by_name=by_name,
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise TicketError(
@@ -123,7 +145,7 @@ class Ticket:
         return Ticket, (
             self.number,
             dict(self.row),
-            list(self.names),
+            [Member(*one.key, one.name) for one in self.members],
             list(self.memberships),
             self.play,
             self.loss,
@@ -133,7 +155,32 @@ class Ticket:
             None,
             None,
             self.wants_label,
+            self.by_name,
         )
+
+
+def play_to_dict(play: Play) -> dict[str, Any]:
+    """A play as JSON keeps it."""
+    action = play.prediction
+    if isinstance(play.said, np.ndarray):
+        return {"prediction": action, "said": play.said.tolist()}
+    return {
+        "prediction": action.tolist() if isinstance(action, np.ndarray) else action,
+        "advice": play.advice.tolist(),
+        "shape": list(play.advice.shape),
+        "probabilities": play.probabilities.tolist(),
+    }
+
+
+def play_from_dict(fields: Mapping[str, Any]) -> Play:
+    """The play that :func:`play_to_dict` wrote."""
+    action = fields["prediction"]
+    if "said" in fields:
+        return Play(float(action), np.array(fields["said"], dtype=np.float64))
+    shape = fields["shape"]
+    probabilities = np.array(fields["probabilities"], dtype=np.float64).reshape(shape[:2])
+    advice = np.array(fields["advice"]).reshape(shape)
+    return Play(np.array(action) if isinstance(action, list) else action, (advice, probabilities))
 
 
 def _flat(values: Vector) -> Vector:

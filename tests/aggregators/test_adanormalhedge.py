@@ -9,7 +9,7 @@ import pytest
 import groupwise as gw
 from groupwise.aggregators import AdaNormalHedge
 from groupwise.kernels import rounds
-from groupwise.states import AggregatorState
+from groupwise.arrays import AggregatorState
 from tests.streams import hedge_weight
 
 SQUARE = gw.losses.Square()
@@ -33,9 +33,9 @@ def exact_log_weight(regret, absolute):
 
 def probabilities(regret, absolute, mass, membership):
     """The weights over awake experts as a round computes them."""
-    column = [np.array(part, dtype=float)[:, None] for part in (regret, absolute, mass)]
     out = np.empty((len(regret), 1))
-    state = AggregatorState(*column, np.zeros(1))
+    r, c, m = (np.array(part, dtype=float)[:, None] for part in (regret, absolute, mass))
+    state = AggregatorState(r, c, m, np.zeros(1))
     groups, weights = np.arange(len(regret)), np.array(membership, dtype=float)
     rounds.weigh(AdaNormalHedge.kernel, 0.0, state, groups, weights, out)
     return out[:, 0]
@@ -106,6 +106,7 @@ def test_a_million_rounds_of_a_hopeless_expert(play):
     ones = np.ones((rows, 1))
     result = gw.replay(ones, ones[:, 0], ones, learner=learners, play=play)
     assert np.isfinite(result.prediction).all()
+    assert result.weights is not None
     assert np.isfinite(result.weights).all()
     assert np.abs(result.weights.sum(axis=1) - 1).max() < 1e-12
     assert result.weights[-1].tolist() == [1.0, 0.0]
@@ -146,6 +147,7 @@ def test_experts_without_weight_share_in_a_stream_too(prior):
     label = np.array([y for _, y in stream])
     result = gw.replay(np.ones((len(stream), 1)), label, membership, prior=prior)
     expected = np.array([0.25, 0.75]) * (prior[:2] if prior else 1)
+    assert result.weights is not None
     assert result.weights[-2:] == pytest.approx(expected / expected.sum(), abs=1e-15)
 
 

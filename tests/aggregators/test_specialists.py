@@ -1,6 +1,7 @@
 """Specialists: the substitution, the constant overhead, and that it is tight."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ ETA = 2.0
 
 
 def specialists(groups, **more):
-    parts = {"features": ["one"], "indicators": False, "always_on": False}
+    parts: dict[str, Any] = {"features": ["one"], "indicators": False, "always_on": False}
     return gw.Groupwise(groups, aggregator=Specialists(), **parts, **more)
 
 

@@ -6,4 +6,4 @@ import pytest
 @pytest.fixture
 def two_panels(monkeypatch):
     """Two curves on every page: drawing takes longer than the runs."""
-    monkeypatch.setattr("groupwise.tabular.page.SHORT", 2)
+    monkeypatch.setattr("groupwise.files.pages.SHORT", 2)

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import groupwise.reproduce.reproduction as reproduction
 from groupwise.cli import app
 from groupwise.datasets import PAPER_SEEDS, _files, adult, synthetic
 from groupwise.datasets.adult import RACES, ROWS
 from groupwise.errors import DatasetError
-from groupwise.reproduce import experiments, summary
-from groupwise.reproduce.settings import Settings
+from groupwise.paper import published, reproduction, tables
+from groupwise.paper.published import Settings
 
 REGRETS = ("baseline_regret", "algorithm_regret")
 
@@ -31,7 +30,7 @@ def invoke(*arguments):
 def small(monkeypatch, one_figure):
     """Short synthetic streams, so that a whole run is quick."""
     monkeypatch.setattr(
-        experiments, "_made", lambda name: synthetic(name.removeprefix("synthetic-"), rows=400)
+        published, "_made", lambda name: synthetic(name.removeprefix("synthetic-"), rows=400)
     )
 
 
@@ -39,10 +38,7 @@ def small(monkeypatch, one_figure):
 def one_figure(monkeypatch):
     """Only the first figure of every table: drawing takes longer than the runs."""
     every = reproduction.figures_of
-    for module in ("reproduction", "illustrations"):
-        monkeypatch.setattr(
-            f"groupwise.reproduce.{module}.figures_of", lambda result: [next(iter(every(result)))]
-        )
+    monkeypatch.setattr(reproduction, "figures_of", lambda result: [next(iter(every(result)))])
 
 
 @pytest.fixture
@@ -214,9 +210,9 @@ def test_a_miss_is_exit_code_1_only_under_the_papers_settings(
 ):
     table = {
         key: tuple(row._replace(best_loss=row.best_loss + 0.06) for row in rows)
-        for key, rows in summary.published().items()
+        for key, rows in tables.published().items()
     }
-    monkeypatch.setattr(summary, "published", lambda: table)
+    monkeypatch.setattr(tables, "published", lambda: table)
     arguments = ("medical", "--data", shared_data, "--jobs", 1, "--order", "sorted")
     assert invoke(*arguments, "--out", tmp_path / "a").exit_code == 1
     for flags in (
@@ -276,7 +272,7 @@ def test_all_does_without_the_file_that_may_not_be_passed_on(shared_data, insura
     for part in ("adult_reconstruction.csv", "https://raw.githubusercontent.com", "--data"):
         assert part in note
     stored = {path.name for path in (tmp_path / "out").glob("*.json")}
-    assert stored == {f"{name}-sorted.json" for name in experiments.EXPERIMENTS if name != "adult"}
+    assert stored == {f"{name}-sorted.json" for name in published.EXPERIMENTS if name != "adult"}
     assert "adult is left out" in (tmp_path / "out" / "index.html").read_text("utf-8")
 
 

@@ -167,7 +167,7 @@ def test_a_second_run_takes_the_place_of_the_first(tmp_path):
 
 
 def test_many_values_of_a_group_column(tmp_path, monkeypatch):
-    monkeypatch.setattr("groupwise.tabular.run.POINTS", 8)  # curves are not the point here
+    monkeypatch.setattr("groupwise.files.run.POINTS", 8)  # curves are not the point here
     rows = [(f"s{i % 10_000}", "ab"[i % 2], i % 7 + i % 3, i % 11) for i in range(20_000)]
     data = write_rows(tmp_path / "shops.csv", ("shop", "kind", "x", "y"), rows)
     out = tmp_path / "out"

@@ -4,6 +4,7 @@ import copy
 import datetime
 import pickle
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,14 +18,17 @@ from river import checks, compose, evaluate, metrics, preprocessing, stream  # n
 
 from groupwise.compat.river import GroupwiseRegressor  # noqa: E402
 
-GROUPS = ["sex", gw.cut("age", [35, 50])]
+GROUPS: list[str | gw.groups.Group] = ["sex", gw.cut("age", [35, 50])]
 FIGURES = ("rounds", "loss", "best_loss", "regret", "certificate", "delay")
 
 
 def rows(count, seed=0):
     generator = random.Random(seed)
     for _ in range(count):
-        row = {"age": generator.uniform(18, 64), "sex": generator.choice(["male", "female"])}
+        row: dict[str, Any] = {
+            "age": generator.uniform(18, 64),
+            "sex": generator.choice(["male", "female"]),
+        }
         row["u"] = generator.uniform(0, 1)
         label = 0.2 + 0.5 * row["u"] * (row["sex"] == "male") + generator.gauss(0, 0.05)
         yield row, min(1.0, max(0.0, label))
@@ -89,7 +93,7 @@ class TestTheSameAsTheModel:
             model.learn_one({**row, "z": 1.0}, label)
 
     def test_fields_that_are_not_text_are_named(self):
-        adapter = GroupwiseRegressor([0], range=(0, 1))
+        adapter = GroupwiseRegressor([0], range=(0, 1))  # type: ignore[list-item]
         with pytest.raises(gw.GroupwiseError):
             adapter.predict_one({0: 1.0})
         adapter = GroupwiseRegressor(["0"], range=(0, 1))
@@ -243,19 +247,20 @@ class TestUnknownRange:
 
     def test_labels_that_are_no_numbers_are_refused(self):
         model = GroupwiseRegressor()
-        for label in (float("nan"), float("inf"), "high", None):
+        labels: list[Any] = [float("nan"), float("inf"), "high", None]
+        for label in labels:
             with pytest.raises(gw.errors.LabelError):
                 model.learn_one({"u": 1.0}, label)
         assert model.label_range is None
 
     def test_half_a_range_is_none(self):
         with pytest.raises(gw.errors.ConfigurationError):
-            GroupwiseRegressor(range=3).predict_one({"u": 1.0})
+            GroupwiseRegressor(range=3).predict_one({"u": 1.0})  # type: ignore[arg-type]
 
 
 class TestPipelines:
     def test_group_columns_must_survive(self):
-        keep = compose.Select("sex")
+        keep: Any = compose.Select("sex")
         scale = compose.Select("age", "u") | preprocessing.StandardScaler()
         model = (keep + scale) | GroupwiseRegressor(["sex"], range=(0, 1))
         metric = evaluate.progressive_val_score(rows(200), model, metrics.MAE())

@@ -30,7 +30,7 @@ def columns(rows=150, seed=0):
     return {"age": age, "bmi": bmi, "sex": sex.tolist()}, label
 
 
-GROUPS = ["sex", gw.cut("age", [35, 50])]
+GROUPS: list[str | int | gw.groups.Group] = ["sex", gw.cut("age", [35, 50])]
 RANGE = (0, 2500)
 
 

@@ -30,7 +30,7 @@ def recipe():
         random.setstate(before_python)
 
     intermediary = attributes @ models + noise
-    labels = {label: [] for label in LABELS}
+    labels: dict[str, list[float]] = {label: [] for label in LABELS}
     for row, shape, colour in zip(intermediary, shapes, colours, strict=True):
         by_group = dict(zip(GROUPS, row, strict=True))
         pair = by_group[shape], by_group[colour]
@@ -107,7 +107,7 @@ def test_another_seed_gives_other_data():
 
 def test_unknown_label_names_the_choices():
     with pytest.raises(DatasetError, match="mean, min, max, permutation"):
-        synthetic("median")
+        synthetic("median")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("rows", [1, 7, 1_338, 49_531, 100_000])

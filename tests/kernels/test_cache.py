@@ -57,7 +57,7 @@ class Copy:
         self.kernels = folder / "groupwise" / "kernels"
         self.kernels.mkdir(parents=True)
         (folder / "groupwise" / "__init__.py").touch()
-        for name in ("__init__.py", "cache.py", "compiled.py"):
+        for name in ("__init__.py", "addresses.py", "cache.py", "compiled.py"):
             shutil.copy(PACKAGE / "kernels" / name, self.kernels / name)
         (self.kernels / "small.py").write_text(KERNEL)
         (folder / "learner.py").write_text(LEARNER)

@@ -91,7 +91,7 @@ def test_a_part_is_the_cells_of_those_rows(matrix):
 @given(MATRICES)
 def test_every_cell_knows_where_it_is(matrix):
     found = Cells(*cells.of_matrix(matrix))
-    for place in np.flatnonzero(found.values):
+    for place in np.flatnonzero(found.values).tolist():
         assert matrix[found.cell(place)] == found.values[place]
 
 

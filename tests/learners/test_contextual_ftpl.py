@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def test_mean_regret_is_below_the_certificate_under_adaptive_labels(
     regrets, certificates = [], []
     for seed in range(15):
         labeller = model(setting, labels, seed=seed)
-        last = {}
+        last: dict[tuple[Any, ...], Any] = {}
         for row in rows(300, seed):
             context = tuple(row[field] for field in FIELDS)
             ticket = labeller.predict(row)

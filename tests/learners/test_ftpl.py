@@ -212,7 +212,11 @@ def test_bad_labels_change_nothing(label: object, message: str) -> None:
             loss=gw.losses.Linear(0, 1),
         ),
         lambda: gw.replay(
-            [[1.0]], [0.5], [[1.0]], learner=FTPL(Finite([[1]]), 1.0), loss=gw.losses.Linear(0, 1)
+            [[1.0]],
+            [0.5],
+            [[1.0]],
+            learner=FTPL(Finite([[1]]), 1.0),  # type: ignore[arg-type]
+            loss=gw.losses.Linear(0, 1),
         ),
     ],
 )

@@ -1,5 +1,7 @@
 """Ridge: its exact identities, its numerics over long streams, and its parameters."""
 
+from typing import Any
+
 import numpy as np
 import pandas
 import pytest
@@ -8,7 +10,7 @@ import scipy.sparse as sp
 import groupwise as gw
 from groupwise.learners import Ridge
 
-EXACT = {"rel": 1e-8, "abs": 1e-8}
+EXACT: Any = {"rel": 1e-8, "abs": 1e-8}
 
 
 def weighted_stream(seed, rows=200, width=6, fractional=True):
@@ -159,6 +161,7 @@ def test_several_learners_of_a_group_do_not_mix():
     x, y, w = weighted_stream(7)
     learners = [Ridge(0.1), Ridge(0.1, forward=True), Ridge(9.0), Ridge(9.0, forward=True)]
     together = gw.replay(x, y, w[:, None], learner=learners, clip=False).advice
+    assert together is not None
     for k, learner in enumerate(learners):
         assert np.array_equal(together[:, k], advice_of(x, y, w, learner).advice)
 
@@ -182,7 +185,8 @@ def drift(x, y, advice, penalty, moments, probes=50):
     """The largest error of the advice on the ``probes`` rows before each moment, against QR."""
     width = x.shape[1]
     stacked = np.column_stack([np.sqrt(penalty) * np.eye(width), np.zeros(width)])
-    errors, done = [], 0
+    errors: list[float] = []
+    done = 0
     for moment in moments:
         while done < moment:
             step = min(20_000, moment - probes - done) if done < moment - probes else 1
@@ -190,7 +194,7 @@ def drift(x, y, advice, penalty, moments, probes=50):
                 theta = np.linalg.solve(stacked[:width, :width], stacked[:width, width])
                 errors[-1:] = [max(errors[-1], abs(x[[done]] @ theta - advice[done])[0])]
             block = np.column_stack([x[done : done + step].toarray(), y[done : done + step]])
-            stacked = np.linalg.qr(np.vstack([stacked, block]), mode="r")
+            stacked = np.asarray(np.linalg.qr(np.vstack([stacked, block]), mode="r"))
             done += step
             if done == moment - probes:
                 errors.append(0.0)
@@ -242,7 +246,7 @@ def test_a_penalty_is_a_positive_number(penalty):
 
 def test_forward_is_yes_or_no():
     with pytest.raises(gw.errors.ConfigurationError, match="forward"):
-        Ridge(1.0, forward=1)
+        Ridge(1.0, forward=1)  # type: ignore[arg-type]
 
 
 def test_getting_rid_of_rounding_is_the_same_in_both_drivers():

@@ -15,8 +15,9 @@ def model():
 def rows(count=60, scale=1.0, seed=0):
     generator = np.random.default_rng(seed)
     for _ in range(count):
-        row = {"kind": str(generator.choice(["a", "b"])), "u": float(generator.normal())}
-        yield row, scale * float(row["u"] * (3 if row["kind"] == "a" else -1) + generator.normal())
+        kind, u = str(generator.choice(["a", "b"])), float(generator.normal())
+        label = scale * float(u * (3 if kind == "a" else -1) + generator.normal())
+        yield {"kind": kind, "u": u}, label
 
 
 def test_certificates_are_void_however_small_the_labels():

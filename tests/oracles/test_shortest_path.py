@@ -86,7 +86,9 @@ def test_diameter_of_the_grid() -> None:
 
 def test_round_trip_keeps_tuple_nodes() -> None:
     oracle = ShortestPath([((0, 0), (0, 1)), ((0, 1), (1, 1))], (0, 0), (1, 1))
-    again = oracle_from_dict(oracle.to_dict())
+    written = oracle.to_dict()
+    assert written is not None
+    again = oracle_from_dict(written)
     assert (again.edges, again.source, again.target) == (oracle.edges, (0, 0), (1, 1))
     assert ShortestPath([(object, "z")], object, "z").to_dict() is None
 

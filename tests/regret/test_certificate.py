@@ -1,6 +1,7 @@
 """The certificate's terms and status, each against its own computation."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,6 +85,7 @@ def test_the_baseline_is_the_always_on_groups_own_learner():
     entries = np.cumsum(membership.sum(axis=1)).astype(int)
     before = np.append(0, entries[:-1])
     position = before + membership[:, :2].sum(axis=1).astype(int)
+    assert result.advice is not None
     baseline = (result.advice[position] - y) ** 2
     table = result.regret()
     assert [row["group"] for row in table] == ["a", "b", "d", "always_on"]
@@ -95,7 +97,10 @@ def test_the_baseline_is_the_always_on_groups_own_learner():
 
 def test_vacuous_is_said_and_proved_is_reached():
     x, y, membership = random_arrays(seed=6, rows=2_000)
-    parts = {"aggregator": gw.aggregators.Specialists(), "prior": [1e-9] * 3 + [1.0]}
+    parts: dict[str, Any] = {
+        "aggregator": gw.aggregators.Specialists(),
+        "prior": [1e-9] * 3 + [1.0],
+    }
     early = gw.replay(x[:5], y[:5], membership[:5], **parts).regret()
     late = gw.replay(x, y, membership, **parts).regret()
     assert [row["status"] for row in early][:3] == ["vacuous"] * 3  # ln(1e9)/2 is over 5

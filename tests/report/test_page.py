@@ -7,12 +7,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from groupwise.report.drawing import draw
-from groupwise.report.figure import Figure, Line, Panel
-from groupwise.report.inline import inline
+from groupwise.report.figures import DARK, LIGHT, Figure, Line, Panel, draw, inline
 from groupwise.report.page import Illustration, Page, Section, html
-from groupwise.report.palette import DARK, LIGHT
-from groupwise.report.table import Cell, Column, Table
+from groupwise.report.tables import Cell, Column, Table
 
 HOSTILE = "<script>alert('$x$ & y')</script>"
 

@@ -6,10 +6,17 @@ import json
 
 import pytest
 
-from groupwise.report.latex import escape, latex
-from groupwise.report.records import csv_text, json_text
-from groupwise.report.table import Cell, Column, Table, number
-from groupwise.report.terminal import show
+from groupwise.report.tables import (
+    Cell,
+    Column,
+    Table,
+    csv_text,
+    escape,
+    json_text,
+    latex,
+    number,
+    show,
+)
 
 HOSTILE = "[red]a&b_c[/red] <i>50%</i> $x$ {y}"
 

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.kernels.adanormalhedge import log_weight
 from groupwise.losses import Loss
-from groupwise.states import Vector
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class AdaNormalHedge:
     Luo and Schapire, "Achieving All with No Parameters: AdaNormalHedge", COLT 2015.
     """
 
-    kernel: ClassVar[int] = 0
+    kernel: ClassVar[str] = "AdaNormalHedge"
 
     def log_weights(self, regret: Vector, absolute: Vector, loss: Loss) -> Vector:
         """ln w(R_i, C_i)."""

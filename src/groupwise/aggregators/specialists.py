@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.losses import Log, Loss
-from groupwise.states import Vector
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Specialists:
     Vovk, "Competitive on-line statistics", International Statistical Review, 2001.
     """
 
-    kernel: ClassVar[int] = 1
+    kernel: ClassVar[str] = "Specialists"
 
     def log_weights(self, regret: Vector, absolute: Vector, loss: Loss) -> Vector:
         """η R_i."""

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.checks.failure import CheckFailed, during, require, same
 from groupwise.errors import ConfigurationError
+from groupwise.kernels.rounds import PLAYS
 from groupwise.learners.ridge import Ridge
 from groupwise.losses import Absolute, Log, Loss, Square, ZeroOne
 from groupwise.protocols import Aggregator, Awake, Row
-from groupwise.reduction import PLAYS, Reduction
-from groupwise.replay_arrays import replay
-from groupwise.states import Vector
+from groupwise.reduction import Reduction
+from groupwise.replaying import replay
 
 GROUPS = 4
 ROUNDING = 1e-9
@@ -34,7 +35,7 @@ class Expert:
     def advise(self, row: Row, weight: float) -> float:
         """The number at its place."""
         del weight
-        return float(row.values[self.place])
+        return float(row.dense()[self.place])
 
     def update(self, row: Row, label: float, weight: float) -> None:
         """Nothing to learn."""
@@ -54,7 +55,8 @@ class Bench:
         experts = [Expert(k) for k in range(len(ADVICE))]
         reduction = Reduction(experts, self.aggregator, self.loss, self.play)
         masses = [1.0, 2.0, 0.5, 1.0]
-        reduction.reserve(GROUPS, len(ADVICE), masses)
+        everybody = np.arange(GROUPS)
+        reduction.reserve(everybody, len(ADVICE), everybody, masses)
         return reduction
 
     def __str__(self) -> str:
@@ -206,12 +208,14 @@ def _replay_is_the_loop(bench: Bench) -> None:
     options = {"aggregator": bench.aggregator, "loss": bench.loss, "play": bench.play}
     result = replay(features, labels, members, learner=Ridge(), **options)
     reduction = Reduction([Ridge()], **options)
-    reduction.reserve(GROUPS, 2, [1.0] * GROUPS)
+    everybody = np.arange(GROUPS)
+    reduction.reserve(everybody, 2, everybody, [1.0] * GROUPS)
     for t in range(bench.rounds):
         groups = np.flatnonzero(members[t])
         row = Row(np.arange(2), features[t], ["x0", "x1"])
-        play, _ = reduction.learn(t, Awake(groups, members[t, groups]), row, labels[t])
-        found = bench.loss.decode(play.prediction)
+        awake = Awake(groups, members[t, groups])
+        found = bench.loss.decode(reduction.predict(t, awake, row).prediction)
+        reduction.learn(t, awake, row, labels[t])
         require(
             same(found, float(result.prediction[t])),
             f"row {t} of a replay predicts {result.prediction[t]!r}, the loop {found!r}.",
@@ -224,9 +228,8 @@ def _bounds_hold(bench: Bench) -> None:
         for t, awake, row, answer in _stream(bench, seed):
             prediction = reduction.predict(t, awake, row).prediction
             reduction.learn(t, awake, row, answer(prediction))
-            state = reduction.state
-            regret, absolute = state.regret[:GROUPS], state.absolute[:GROUPS]
-            mass = state.mass[:GROUPS]
+            names = ("regret", "absolute", "mass")
+            regret, absolute, mass = (reduction.state.column(name, GROUPS) for name in names)
             bound = bench.aggregator.bound(regret, absolute, mass / mass.sum(), bench.loss)
             excess = float((regret - bound).max())
             require(

@@ -1,7 +1,6 @@
 """What a failed check raises."""
 
 import math
-import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -38,22 +37,3 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
         return math.isnan(other)
     return bool(np.array_equal(one, other))
-
-
-def size_of(thing: object) -> int:
-    """Bytes in an object and all it refers to."""
-    import gc
-    import sys
-
-    passed_over = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
-    seen: set[int] = set()
-    total = 0
-    pending = [thing]
-    while pending:
-        fresh = [x for x in pending if not isinstance(x, passed_over) and id(x) not in seen]
-        fresh = list({id(x): x for x in fresh}.values())
-        seen.update(id(x) for x in fresh)
-        total += sum(sys.getsizeof(x) for x in fresh)
-        total += sum(x.nbytes for x in fresh if isinstance(x, np.ndarray) and x.base is None)
-        pending = gc.get_referents(*fresh)
-    return total

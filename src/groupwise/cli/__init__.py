@@ -13,6 +13,7 @@ import typer
 
 from groupwise.cli import compare, init, learn, predict, regret, reproduce, run
 from groupwise.errors import GroupwiseError
+from groupwise.extras import needed_by
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.command,
@@ -36,7 +37,8 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def guarded(*arguments: Any, **options: Any) -> None:
         try:
-            command(*arguments, **options)
+            with needed_by("This command"):
+                command(*arguments, **options)
         except GroupwiseError as error:
             message, code = " ".join(str(error).split("\n")), FAILED
         except KeyboardInterrupt as interrupt:
@@ -78,5 +80,5 @@ for _name, _command in COMMANDS.items():
 
 
 def main() -> None:
-    """What the script ``groupwise`` calls."""
+    """Run the command that the arguments name, and exit."""
     app(prog_name="groupwise")

@@ -53,13 +53,13 @@ def command(
     Beside it stands what groupwise and a single model would have had on the same rows. Prediction
     columns are never features or groups.
     """
-    from groupwise.report.terminal import console, show
-    from groupwise.tabular.compare import REPORT, check_columns, compare
-    from groupwise.tabular.plan import make_plan
-    from groupwise.tabular.run import first_pass
-    from groupwise.tabular.settings import request_from
-    from groupwise.tabular.source import opened
-    from groupwise.tabular.summary import comparison_summary
+    from groupwise.files.compare import REPORT, check_columns, compare
+    from groupwise.files.plan import make_plan
+    from groupwise.files.scan import scan
+    from groupwise.files.settings import request_from
+    from groupwise.files.source import opened
+    from groupwise.files.tables import comparison_summary
+    from groupwise.report.tables import console, show
 
     request = request_from(
         config,
@@ -73,12 +73,12 @@ def command(
         aggregator=aggregator,
     )
     with opened(data) as source:
-        scan = first_pass(source, request.target, request.order)
-        check_columns(scan, request.target, prediction)
-        plan = make_plan(scan, request, reserved=prediction)
+        found = scan(source, request.target, request.order, progress=True)
+        check_columns(found, request.target, prediction)
+        plan = make_plan(found, request, reserved=prediction)
         for warning in plan.warnings:
             warn(warning)
-        compared = compare(scan, plan, prediction, out, jobs)
+        compared = compare(found, plan, prediction, out, jobs)
     table, sentences = comparison_summary(compared)
     show(console(), table)
     for sentence in sentences:

@@ -24,29 +24,28 @@ def command(
 
     Without --target, the last column of numbers is taken for the label.
     """
-    from groupwise.tabular.outputs import replaced
-    from groupwise.tabular.plan import guess_target, make_plan
-    from groupwise.tabular.run import first_pass
-    from groupwise.tabular.settings import as_toml, request_from
-    from groupwise.tabular.source import opened
+    from groupwise.files.plan import guess_target, make_plan
+    from groupwise.files.scan import scan
+    from groupwise.files.settings import as_toml, request_from
+    from groupwise.files.source import opened
+    from groupwise.writing import write
 
     request = request_from(
         None, target=target, groups=groups, features=features, drop=drop, range=label_range
     )
     with opened(data) as source:
-        scan = first_pass(source, request.target, None)
+        found = scan(source, request.target, progress=True)
         notes = []
         if request.target is None:
-            request = request.with_options(target=guess_target(scan))
+            request = request.with_options(target=guess_target(found))
             notes.append("The label is guessed: the last column of numbers.")
-        plan = make_plan(scan, request, strict=False)
+        plan = make_plan(found, request, strict=False)
     notes += [f"Left out: {problem}" for problem in plan.left_out]
     text = as_toml(plan, [*notes, *plan.warnings])
     if out is None:
         typer.echo(text, nl=False)
         return
-    with replaced(out) as part:
-        part.write_text(text, encoding="utf-8")
+    write(out, text)
     for note in (*notes, *plan.warnings):
         warn(note)
     typer.echo(f"Wrote {out}")

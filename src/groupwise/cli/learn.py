@@ -5,14 +5,12 @@ from typing import Annotated
 
 import typer
 
-from groupwise.cli.options import Jobs, Snapshot, Target
+from groupwise.cli.options import Jobs, Rows, Snapshot, Target
 
 
 def command(
     model: Snapshot,
-    rows: Annotated[
-        str, typer.Argument(metavar="ROWS", help="The rows, as run takes them.", show_default=False)
-    ],
+    rows: Rows,
     target: Target = None,
     out: Annotated[
         Path | None,
@@ -25,8 +23,8 @@ def command(
     The snapshot is replaced in one step when all rows are learned: until then, and whenever
     something goes wrong, it is the old one.
     """
-    from groupwise.tabular.continuing import learn
-    from groupwise.tabular.source import opened
+    from groupwise.files.snapshots import learn
+    from groupwise.files.source import opened
 
     place = model if out is None else out
     with opened(rows) as source:

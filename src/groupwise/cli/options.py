@@ -88,6 +88,9 @@ Jobs = Annotated[
 Snapshot = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A snapshot, such as model.gw.", show_default=False)
 ]
+Rows = Annotated[
+    str, typer.Argument(metavar="ROWS", help="The rows, as run takes them.", show_default=False)
+]
 
 
 def warn(message: str) -> None:

@@ -5,14 +5,12 @@ from typing import Annotated
 
 import typer
 
-from groupwise.cli.options import Snapshot, Target
+from groupwise.cli.options import Rows, Snapshot, Target
 
 
 def command(
     model: Snapshot,
-    rows: Annotated[
-        str, typer.Argument(metavar="ROWS", help="The rows, as run takes them.", show_default=False)
-    ],
+    rows: Rows,
     target: Target = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Write there, not to standard output.")
@@ -22,14 +20,10 @@ def command(
 
     Nothing is learned and the snapshot stays as it is. Labels in the rows are not looked at.
     """
-    from groupwise.tabular.continuing import predict
-    from groupwise.tabular.outputs import replaced
-    from groupwise.tabular.source import opened
+    from groupwise.files.snapshots import predict
+    from groupwise.files.source import opened
 
     with opened(rows) as source:
-        if out is None:
-            predict(model, source, target, None)
-            return
-        with replaced(out) as part:
-            count = predict(model, source, target, part)
-    typer.echo(f"{count:,} predictions in {out}")
+        count = predict(model, source, target, out)
+    if out is not None:
+        typer.echo(f"{count:,} predictions in {out}")

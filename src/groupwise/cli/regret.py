@@ -13,12 +13,11 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: all figures.")] = False,
 ) -> None:
     """Show regret and certificate of every group that a snapshot has seen."""
-    from groupwise.report.records import json_text
-    from groupwise.report.terminal import console, show
-    from groupwise.tabular import model_file
-    from groupwise.tabular.summary import FIRST, model_summary
+    from groupwise.files.snapshots import load
+    from groupwise.files.tables import FIRST, model_summary
+    from groupwise.report.tables import console, json_text, show
 
-    loaded, reading = model_file.load(model)
+    loaded, reading = load(model)
     table = loaded.regret()
     if as_json:
         record = {"schema": 1, "rows": table.rows, "comparator": table.comparator}

@@ -92,18 +92,23 @@ def command(
     experiment does not hold.
     Starting again in the same folder goes on where it was interrupted.
     """
-    from groupwise.cli.experiments import run_experiments
     from groupwise.datasets import PAPER_SEEDS
-    from groupwise.experiments import NAMES
-    from groupwise.report.terminal import console, show
-    from groupwise.reproduce.experiments import ORDERS
-    from groupwise.reproduce.reproduction import Plan, reproduce
-    from groupwise.reproduce.settings import chosen_settings
-    from groupwise.reproduce.tables import EXACT, NOTE, summary_table, table_of
+    from groupwise.paper.beyond import STUDIES, run
+    from groupwise.paper.claims import Request
+    from groupwise.paper.published import ORDERS, chosen_settings
+    from groupwise.paper.reproduction import Plan, reproduce
+    from groupwise.paper.tables import EXACT, NOTE, summary_table, table_of
+    from groupwise.report.tables import console, show
 
-    beyond = [name for name in experiments or () if name in NAMES]
-    holds = run_experiments(beyond, seeds, data, out, jobs)
-    experiments = [name for name in experiments or () if name not in NAMES]
+    screen = console()
+    beyond = [name for name in experiments or () if name in STUDIES]
+    holds = True
+    for name in beyond:
+        request = Request(out=out, seeds=seeds, jobs=jobs, data=data)
+        outcome, page = run(name, request, lambda table: show(screen, table))
+        typer.echo(f"The page is {page.resolve()}")
+        holds = holds and all(check.holds for check in outcome.checks)
+    experiments = [name for name in experiments or () if name not in STUDIES]
     if beyond and not experiments:
         raise typer.Exit(0 if holds else 1)
     plan = Plan(
@@ -124,7 +129,6 @@ def command(
             intersections=intersections,
         ),
     )
-    screen = console()
     # What joblib says about work that an interrupt leaves undone is no news to who interrupted.
     warnings.filterwarnings("ignore", message=".*still being processed by the workers")
     try:

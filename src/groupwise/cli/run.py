@@ -43,12 +43,13 @@ def command(
     Groups and features that are not given are proposed from the columns, and printed as TOML to
     keep and edit.
     """
-    from groupwise.report.terminal import console, show
-    from groupwise.tabular.plan import make_plan
-    from groupwise.tabular.run import REPORT, first_pass, run
-    from groupwise.tabular.settings import as_toml, request_from
-    from groupwise.tabular.source import opened
-    from groupwise.tabular.summary import summary
+    from groupwise.files.plan import make_plan
+    from groupwise.files.run import REPORT, run
+    from groupwise.files.scan import scan
+    from groupwise.files.settings import as_toml, request_from
+    from groupwise.files.source import opened
+    from groupwise.files.tables import summary
+    from groupwise.report.tables import console, show
 
     request = request_from(
         config,
@@ -62,18 +63,18 @@ def command(
         aggregator=aggregator,
     )
     with opened(data) as source:
-        scan = first_pass(source, request.target, request.order)
-        plan = make_plan(scan, request)
+        found = scan(source, request.target, request.order, progress=True)
+        plan = make_plan(found, request)
         for warning in plan.warnings:
             warn(warning)
         if plan.proposed:
             typer.echo("# Proposed from the columns; keep it in a file and give it with --config.")
             typer.echo(as_toml(plan))
-        finished = run(scan, plan, out, jobs)
+        finished = run(found, plan, out, jobs)
     table, sentence = summary(finished)
     show(console(), table)
     typer.echo(sentence)
     for warning in finished.warnings[len(plan.warnings) :]:
         warn(warning)
-    typer.echo(f"{scan.rows:,} rows in {finished.seconds:.1f} s, {finished.speed:,.0f} rows/s.")
+    typer.echo(f"{found.rows:,} rows in {finished.seconds:.1f} s, {finished.speed:,.0f} rows/s.")
     typer.echo(f"The report is {(out / REPORT).resolve()}")

@@ -6,15 +6,18 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from river import base
 
 from groupwise.compat.settings import INTERCEPT, build, widened
 from groupwise.errors import ConfigurationError
+from groupwise.extras import needed_by
 from groupwise.groups import Group
 from groupwise.model import Groupwise
-from groupwise.protocols import Aggregator, Learner
+from groupwise.protocols import Aggregator
 from groupwise.regret.table import RegretTable
 from groupwise.ticket import Ticket
+
+with needed_by("The adapter for river"):
+    from river import base
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +69,7 @@ class GroupwiseRegressor(base.MiniBatchRegressor):
         self,
         groups: Sequence[str | Group] | None = None,
         range: tuple[float, float] | None = None,
-        learner: Learner | Sequence[Learner] | None = None,
+        learner: Any = None,
         aggregator: Aggregator | None = None,
         features: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
         indicators: bool = True,

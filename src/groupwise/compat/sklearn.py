@@ -8,22 +8,25 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
 
+from groupwise.arrays import Vector
 from groupwise.compat.settings import INTERCEPT, build, widened
 from groupwise.errors import ConfigurationError
+from groupwise.extras import needed_by
 from groupwise.groups import Group
 from groupwise.model import Groupwise
-from groupwise.protocols import Aggregator, Learner
+from groupwise.protocols import Aggregator
 from groupwise.regret.table import RegretTable
-from groupwise.states import Vector
+
+with needed_by("The adapter for scikit-learn"):
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.utils.validation import (
+        check_array,
+        check_consistent_length,
+        check_is_fitted,
+        column_or_1d,
+        validate_data,
+    )
 
 TARGET = "(label)"
 """The column in which labels go into a replay."""
@@ -80,7 +83,7 @@ class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         groups: Sequence[str | int | Group] | None = None,
         range: tuple[float, float] | None = None,
-        learner: Learner | Sequence[Learner] | None = None,
+        learner: Any = None,
         aggregator: Aggregator | None = None,
         features: Sequence[str | int] | Mapping[str | int, tuple[float, float]] | None = None,
         indicators: bool = True,

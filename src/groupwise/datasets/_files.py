@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import DatasetError
+from ..extras import needed_by
 
 ENVIRONMENT = "GROUPWISE_DATA"
 
@@ -24,7 +25,8 @@ class DataFile:
 
 def cache() -> Path:
     """The folder of downloaded files, the user's own."""
-    import pooch  # here, since it brings a whole HTTP client
+    with needed_by("A data set whose file is not given"):
+        import pooch  # here, since it brings a whole HTTP client
 
     return Path(pooch.os_cache("groupwise"))
 
@@ -45,11 +47,11 @@ def locate(file: DataFile, path: PathLike | None = None, data_dir: PathLike | No
         folders.append(_folder(data_dir, "The data folder"))
     if os.environ.get(ENVIRONMENT):
         folders.append(_folder(os.environ[ENVIRONMENT], f"The folder in {ENVIRONMENT},"))
-    folders.append(cache())
     for folder in folders:
         if (folder / file.name).is_file():
             return folder / file.name
-    return _download(file, folders)
+    kept = cache() / file.name
+    return kept if kept.is_file() else _download(file, [*folders, kept.parent])
 
 
 def _folder(given: PathLike, what: str) -> Path:

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ..errors import DatasetError
 
-ALWAYS_ON = "always_on"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..groups import ALWAYS_ON
 from . import _table
 from ._files import DataFile, PathLike, locate
-from .dataset import ALWAYS_ON, Dataset
+from .dataset import Dataset
 
 FILE = DataFile(
     name="insurance.csv",

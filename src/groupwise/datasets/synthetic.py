@@ -8,7 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..errors import DatasetError
-from .dataset import ALWAYS_ON, Dataset
+from ..groups import ALWAYS_ON
+from .dataset import Dataset
 
 Label = Literal["mean", "min", "max", "permutation"]
 

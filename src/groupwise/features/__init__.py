@@ -1,8 +1,6 @@
 """Features: rows and frames as sparse numbers."""
 
-from __future__ import annotations
-
-from .encoder import Encoder
-from .parts import EncodedFrame, Feature
+from groupwise.features.declared import EncodedFrame, Feature
+from groupwise.features.encoder import Encoder
 
 __all__ = ["EncodedFrame", "Encoder", "Feature"]

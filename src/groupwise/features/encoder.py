@@ -1,7 +1,5 @@
 """The encoder: rows and frames to sparse numbers, one-hot as levels appear."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,28 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FeatureError
-from ..groups import FrameMembership, Groups
-from ..groups.values import is_missing
-from ..protocols import Row
-from ..states import LARGEST
-from .layout import Layout, getter, pattern_of, remember_pattern
-from .parts import (
+from groupwise.arrays import LARGEST
+from groupwise.errors import FeatureError
+from groupwise.features.declared import (
     Declared,
     EncodedFrame,
     Feature,
     FieldKind,
     Floats,
+    Layout,
     changed_kind,
+    getter,
+    indicator_of,
+    pattern_of,
     read_declared,
+    remember_pattern,
 )
+from groupwise.features.frames import encode_frame
+from groupwise.groups import FrameMembership, Groups, Member
+from groupwise.groups.values import is_missing
+from groupwise.protocols import Row
 
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)
 
-# How much is remembered about rows seen: layouts and group names. When one is full it starts
+# How much is remembered about rows seen: layouts and groups. When one is full it starts
 # afresh; what is remembered never changes a result.
 _LAYOUTS = 64
-_GROUP_NAMES = 1 << 16
+_REMEMBERED_GROUPS = 1 << 16
 
 _as_row = tuple.__new__  # what Row(...) does, without its frame
 
@@ -40,19 +43,22 @@ class Encoder:
     """Turns rows and frames into sparse numbers; what it has admitted fixes the numbering.
 
     Encoding changes nothing. A row that brings a new field, level or group gets numbers that follow
-    the admitted ones, and `admit` makes them lasting.
+    the admitted ones, and ``admit`` makes them lasting.
 
     Parameters
     ----------
-    features: None for every field; a list of fields; or a mapping from field to (low, high), the
+    features : None for every field; a list of fields; or a mapping from field to (low, high), the
         range that is scaled to [0, 1], or to None where the field is text or to stay as it is.
-    indicators: whether each group, unless it is a level of a text field or an intersection, is a
+    indicators : whether each group, unless it is a level of a text field or an intersection, is a
         0/1 feature as well.
-    groups: the groups of the model; their weight columns are no features when `features` is None.
+    groups : the groups of the model; their weight columns are no features where ``features`` is
+        None.
 
     >>> from groupwise.groups import Groups, by
-    >>> encoder = Encoder(None, indicators=False, groups=Groups([by("sex")], always_on=True))
-    >>> encoded = encoder.encode({"age": 41, "sex": "male"}, ["sex=male", "always_on"])
+    >>> groups = Groups([by("sex")], always_on=True)
+    >>> encoder = Encoder(None, indicators=False, groups=groups)
+    >>> row = {"age": 41, "sex": "male"}
+    >>> encoded = encoder.encode(row, groups.read(row)[0])
     >>> encoded.indices.tolist(), encoded.values.tolist()
     ([0, 1], [41.0, 1.0])
     >>> encoder.admit(encoded)
@@ -73,7 +79,7 @@ class Encoder:
         self._levels: dict[str, dict[str, int]] = {}
         self._layouts: dict[frozenset[str] | None, Layout] = {}
         self._last: Layout | None = None
-        self._indicator_of: dict[str, int] = {}
+        self._indicator_of: dict[Member, int] = {}
         self.admit([Feature("number", field) for field in self._bounds])
 
     def __len__(self) -> int:
@@ -101,8 +107,8 @@ class Encoder:
             if feature.kind == "level":
                 self._levels.setdefault(feature.field, {})[feature.level] = index
 
-    def encode(self, row: Mapping[str, Any], awake: Sequence[str]) -> Row:
-        """Turn a row into numbers; `awake` are the names of its groups, as `Groups` gives them."""
+    def encode(self, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
+        """Turn a row into numbers; ``awake`` are its groups, as ``Groups.read`` gives them."""
         layout = self._last
         if layout is not None and type(row) is dict:
             try:
@@ -134,11 +140,9 @@ class Encoder:
         >>> encoded.indptr.tolist(), encoded.indices.tolist(), encoded.values.tolist()
         ([0, 2, 3], [0, 1, 2], [41.0, 1.0, 1.0])
         """
-        from .frames import encode_frame
-
         return encode_frame(self, frame, membership)
 
-    def _encode_known(self, layout: Layout, row: Mapping[str, Any], awake: Sequence[str]) -> Row:
+    def _encode_known(self, layout: Layout, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
         """Encode a row of plain values, nothing new in it; an error when it is not so simple."""
         numbers = layout.get(row)
         if layout.ranges:
@@ -161,7 +165,7 @@ class Encoder:
         return _as_row(Row, (indices, values, self.names, ()))
 
     def _ones(
-        self, layout: Layout, row: Mapping[str, Any], awake: Sequence[str]
+        self, layout: Layout, row: Mapping[str, Any], awake: Sequence[Member]
     ) -> tuple[int, ...]:
         """The features of the row's levels and indicators."""
         ones = []
@@ -172,13 +176,13 @@ class Encoder:
             ones.append(levels[value])
         if self.indicators:
             known = self._indicator_of
-            for name in awake:
-                index = known[name]
+            for member in awake:
+                index = known[member]
                 if index >= 0:
                     ones.append(index)
         return tuple(ones)
 
-    def _encode_carefully(self, row: Mapping[str, Any], awake: Sequence[str]) -> Row:
+    def _encode_carefully(self, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
         new: dict[Feature, int] = {}
         kinds: dict[str, FieldKind] = {}
         found: dict[int, float] = {}
@@ -191,12 +195,12 @@ class Encoder:
                 kinds[field] = "number"
                 found[self._number(Feature("number", field), new)] = cell
         if self.indicators:
-            for name in awake:
+            for member in awake:
                 index = -1
-                if self.has_indicator(name, kinds):
-                    index = self._number(Feature("indicator", name), new)
+                if self.has_indicator(member, kinds):
+                    index = self._number(indicator_of(member), new)
                     found[index] = 1.0
-                self._remember_indicator(name, index)
+                self._remember_indicator(member, index)
         if not new:
             self._remember_layout(row)
         kept = sorted(item for item in found.items() if item[1] != 0.0)
@@ -288,9 +292,9 @@ class Encoder:
             f"{advice}."
         )
 
-    def has_indicator(self, name: str, kinds: Mapping[str, FieldKind]) -> bool:
-        """Say whether a group is a feature of its own; `kinds` are those the rows at hand add."""
-        indicator = self.groups.indicator(name)
+    def has_indicator(self, member: Member, kinds: Mapping[str, FieldKind]) -> bool:
+        """Say whether a group is a feature of its own; ``kinds`` are those the rows at hand add."""
+        indicator = self.groups.indicator(member)
         if indicator is None:
             return False
         column = indicator.column
@@ -298,13 +302,13 @@ class Encoder:
 
     # What is remembered about rows seen before.
 
-    def _remember_indicator(self, name: str, index: int) -> None:
-        indicator = self.groups.indicator(name)
+    def _remember_indicator(self, member: Member, index: int) -> None:
+        indicator = self.groups.indicator(member)
         if index >= len(self.names) or not (indicator is None or self._settled(indicator.column)):
             return  # a row that is not admitted must leave no trace
-        if len(self._indicator_of) >= _GROUP_NAMES:
+        if len(self._indicator_of) >= _REMEMBERED_GROUPS:
             self._indicator_of.clear()
-        self._indicator_of[name] = index
+        self._indicator_of[member] = index
 
     def _settled(self, column: str | None) -> bool:
         """Say whether it is decided for good that a column is a text feature, or is none."""
@@ -343,26 +347,42 @@ class Encoder:
         return {
             "declared": declared,
             "indicators": self.indicators,
-            "features": [list(feature) for feature in self.features],
+            "features": [_plain(feature) for feature in self.features],
         }
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any], groups: Groups) -> Encoder:
-        """Make the encoder again whose `to_dict` gave the state."""
+    def from_dict(cls, state: Mapping[str, Any], groups: Groups) -> "Encoder":
+        """Make the encoder again whose ``to_dict`` gave the state."""
         encoder = cls(state["declared"], state["indicators"], groups)
         encoder.restore(state)
         return encoder
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Admit what an encoder declared alike had admitted when `to_dict` gave the state."""
-        features = [Feature(*feature) for feature in state["features"]]
+        """Admit what an encoder declared alike had admitted when ``to_dict`` gave the state."""
+        features = [self._feature(*fields) for fields in state["features"]]
         known = self.features == features[: len(self.features)]
         if not known or len(set(features)) < len(features):
             raise FeatureError("The saved features do not fit this encoder. Declare it as it was.")
         self.admit(features)
+
+    def _feature(self, kind: Any, field: str, level: str = "", group: Any = None) -> Feature:
+        """The feature that was saved; groupwise 0.1 knew the groups of indicators by name alone."""
+        if kind != "indicator":
+            return Feature(kind, field, level)
+        if group is None:
+            return indicator_of(self.groups.named(field))
+        declaration, values = group
+        return indicator_of(self.groups.member(declaration, tuple(values)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"state": self.to_dict(), "groups": self.groups}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(self.from_dict(state["state"], state["groups"]).__dict__)
+
+
+def _plain(feature: Feature) -> list[Any]:
+    if feature.group is None:
+        return [feature.kind, feature.field, feature.level]
+    declaration, values = feature.group
+    return [feature.kind, feature.field, feature.level, [declaration, list(values)]]

@@ -1,7 +1,5 @@
 """A whole frame to sparse numbers, a column at a time."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import FeatureError, GroupError
-from ..groups import FrameMembership
-from ..groups.columns import Column, Table, as_table
-from ..groups.values import value_name
-from ..states import LARGEST
-from .parts import EncodedFrame, Feature, FieldKind, Floats, Integers
+from groupwise.arrays import LARGEST
+from groupwise.errors import FeatureError, GroupError
+from groupwise.features.declared import (
+    EncodedFrame,
+    Feature,
+    FieldKind,
+    Floats,
+    Integers,
+    indicator_of,
+)
+from groupwise.groups.frames import Column, FrameMembership, Table, as_table
+from groupwise.groups.values import value_name
 
 if TYPE_CHECKING:
-    from .encoder import Encoder
+    from groupwise.features.encoder import Encoder
 
 # Rows that are put in order at a time.
 _CHUNK = 1 << 15
@@ -47,17 +51,8 @@ class Slot:
     values: Floats | None
 
 
-class RowProblem(Exception):
-    """What is wrong in a column, and in which row."""
-
-    def __init__(self, row: int, message: str) -> None:
-        super().__init__(row, message)
-        self.row = row
-        self.message = message
-
-
-def encode_frame(encoder: Encoder, frame: object, membership: FrameMembership) -> EncodedFrame:
-    """Encode every row of a frame; see `Encoder.encode_frame`."""
+def encode_frame(encoder: "Encoder", frame: object, membership: FrameMembership) -> EncodedFrame:
+    """Encode every row of a frame; see ``Encoder.encode_frame``."""
     table = as_table(frame, FeatureError)
     fields = _fields(encoder, table)
     if len(membership.indptr) != table.length + 1:
@@ -66,23 +61,22 @@ def encode_frame(encoder: Encoder, frame: object, membership: FrameMembership) -
             "Find the groups of this same frame."
         )
     found: list[Cells] = []
-    problems: list[RowProblem] = []
+    problems: list[FeatureError] = []
     for field in fields:
         try:
             found.append(_cells(encoder, table.column(field), encoder.kinds.get(field)))
-        except RowProblem as problem:
+        except FeatureError as problem:
             problems.append(problem)
     if problems:
-        first = min(problems, key=_row_of)
-        raise FeatureError(f"In row {first.row}: {first.message}")
+        raise min(problems, key=_row_of)
     kinds = {cells.field: cells.kind for cells in found if cells.kind is not None}
     wanted: list[tuple[int, int, Feature]] = []
     for position, cells in enumerate(found):
         wanted.extend(_wanted(position, cells))
-    eligible = np.zeros(len(membership.names), dtype=np.bool_)
+    eligible = np.zeros(len(membership.members), dtype=np.bool_)
     if encoder.indicators:
         eligible = np.array(
-            [encoder.has_indicator(name, kinds) for name in membership.names], dtype=np.bool_
+            [encoder.has_indicator(member, kinds) for member in membership.members], dtype=np.bool_
         )
         wanted.extend(_wanted_indicators(len(fields), membership, eligible))
     wanted.sort(key=_place_of)
@@ -97,15 +91,16 @@ def encode_frame(encoder: Encoder, frame: object, membership: FrameMembership) -
     return EncodedFrame(indptr, indices, values, tuple(new))
 
 
-def _row_of(problem: RowProblem) -> int:
-    return problem.row
+def _row_of(problem: FeatureError) -> int:
+    """The row that a problem is in; what is wrong with a column as a whole comes first."""
+    return -1 if problem.row is None else problem.row
 
 
 def _place_of(wanted: tuple[int, int, Feature]) -> tuple[int, int]:
     return wanted[:2]
 
 
-def _fields(encoder: Encoder, table: Table) -> Sequence[str]:
+def _fields(encoder: "Encoder", table: Table) -> Sequence[str]:
     if not table.names:
         raise FeatureError("The frame has no columns. Give at least one.")
     if not table.length:
@@ -124,7 +119,7 @@ def _fields(encoder: Encoder, table: Table) -> Sequence[str]:
     return encoder.declared
 
 
-def _cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> Cells:
+def _cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> Cells:
     if column.kind == "objects":
         return _object_cells(encoder, column, kind)
     if column.kind == "text":
@@ -132,7 +127,7 @@ def _cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> Cells:
     return _number_cells(encoder, column, kind)
 
 
-def _number_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> Cells:
+def _number_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> Cells:
     values = column.values.astype(np.float64)
     nulls = column.nulls
     if kind == "text":
@@ -160,7 +155,7 @@ def _number_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> C
     return Cells(column.name, "number", values, np.zeros(0, dtype=np.int64), [], first)
 
 
-def _text_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> Cells:
+def _text_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> Cells:
     absent = column.codes < 0
     if kind == "number":
         _complain(encoder, column, 0, kind)
@@ -171,7 +166,7 @@ def _text_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> Cel
     try:
         levels = [name or "" for name in column.answers(_Namer(column.name))]
     except GroupError as error:
-        raise FeatureError(str(error)) from None
+        raise FeatureError(error.message, row=error.row) from None
     return Cells(column.name, "text", np.zeros(0), column.codes, levels, 0)
 
 
@@ -183,7 +178,7 @@ class _Namer:
         return value_name(value, self.column)
 
 
-def _object_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> Cells:
+def _object_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> Cells:
     """Read a column of mixed objects the way rows are read, value by value."""
     numbers = np.zeros(column.length)
     codes = np.full(column.length, -1, dtype=np.int64)
@@ -193,7 +188,8 @@ def _object_cells(encoder: Encoder, column: Column, kind: FieldKind | None) -> C
         try:
             cell = encoder.cell(column.name, value, kind)
         except FeatureError as error:
-            raise RowProblem(row, str(error)) from None
+            error.row = row
+            raise
         if cell is None:
             continue
         first = row if first < 0 else first
@@ -212,7 +208,7 @@ def _nothing(column: Column) -> Cells:
     return Cells(column.name, None, np.zeros(0), np.zeros(0, dtype=np.int64), [], 0)
 
 
-def _complain(encoder: Encoder, column: Column, row: int, kind: FieldKind | None) -> None:
+def _complain(encoder: "Encoder", column: Column, row: int, kind: FieldKind | None) -> None:
     """Raise the error that reading this one value as a row's raises."""
     value: Any
     if column.kind == "text":
@@ -225,7 +221,8 @@ def _complain(encoder: Encoder, column: Column, row: int, kind: FieldKind | None
     try:
         encoder.cell(column.name, value, kind)
     except FeatureError as error:
-        raise RowProblem(row, str(error)) from None
+        error.row = row
+        raise
     raise AssertionError(f"{value!r} in {column.name!r} was refused in a frame only")
 
 
@@ -246,13 +243,13 @@ def _wanted(position: int, cells: Cells) -> list[tuple[int, int, Feature]]:
 def _wanted_indicators(
     fields: int, membership: FrameMembership, eligible: Any
 ) -> list[tuple[int, int, Feature]]:
-    places = _first_places(membership.indices, len(membership.names))
+    places = _first_places(membership.indices, len(membership.members))
     rows = np.searchsorted(membership.indptr, places, side="right") - 1
     return [
         (
             int(rows[number]),
             fields + int(places[number] - membership.indptr[rows[number]]),
-            Feature("indicator", membership.names[number]),
+            indicator_of(membership.members[number]),
         )
         for number in np.flatnonzero(eligible & (places >= 0)).tolist()
     ]
@@ -284,8 +281,8 @@ def _indicator_slots(
     within = np.arange(len(kept)) - (np.cumsum(counts) - counts)[rows]
     number_of = np.array(
         [
-            index.get(Feature("indicator", name), _ABSENT) if fits else _ABSENT
-            for name, fits in zip(membership.names, eligible, strict=True)
+            index.get(indicator_of(member), _ABSENT) if fits else _ABSENT
+            for member, fits in zip(membership.members, eligible, strict=True)
         ],
         dtype=np.int64,
     )

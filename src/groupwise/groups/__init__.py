@@ -1,13 +1,19 @@
 """Groups: declarations, and which groups a row or a frame is in."""
 
-from __future__ import annotations
-
-from .base import ALWAYS_ON, Group
-from .columns import Table
-from .declarations import by, cut, pairs, weight, where
-from .family import Groups, Indicator
-from .frames import FrameMembership
-from .toml import dumps, from_dict, loads
+from groupwise.groups.declarations import (
+    ALWAYS_ON,
+    Group,
+    Member,
+    by,
+    cut,
+    from_dict,
+    pairs,
+    weight,
+    where,
+)
+from groupwise.groups.family import Groups, Indicator
+from groupwise.groups.frames import FrameMembership, Table
+from groupwise.groups.text import dumps, loads
 
 __all__ = [
     "ALWAYS_ON",
@@ -15,6 +21,7 @@ __all__ = [
     "Group",
     "Groups",
     "Indicator",
+    "Member",
     "Table",
     "by",
     "cut",

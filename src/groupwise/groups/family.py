@@ -1,26 +1,32 @@
 """All declarations of a model together: the groups of a row and of a frame."""
 
-from __future__ import annotations
-
 import itertools
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from threading import Lock
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
-from ..errors import GroupError
-from .base import ALWAYS_ON, Group
-from .columns import Table, as_table
-from .compounds import And, Pairs, wrapped
-from .frames import FrameMembership, membership, twice_message
-from .leaves import By, Where
-from .rows import ByReader, reader
-
-# Names whose indicator is remembered; beyond it the memory starts afresh.
-_REMEMBERED_NAMES = 1 << 16
+from groupwise.errors import GroupError
+from groupwise.groups.declarations import (
+    ALWAYS_ON,
+    EVERYBODY,
+    And,
+    By,
+    Group,
+    Member,
+    Pairs,
+    Single,
+    Values,
+    Where,
+    needs_parentheses,
+)
+from groupwise.groups.frames import FrameMembership, Table, as_table, membership
+from groupwise.groups.rows import ByReader, reader
 
 
 class Indicator(NamedTuple):
-    """A group that may have a 0/1 feature; `column` is set when it is one value of a column."""
+    """A group that may have a 0/1 feature; ``column`` is set when it is one value of a column."""
 
     column: str | None
 
@@ -30,8 +36,9 @@ class Groups:
 
     Parameters
     ----------
-    declarations: what `by`, `cut`, `where`, `weight`, `pairs` and their combinations gave.
-    always_on: whether every row is also in the group `always_on`, named last.
+    declarations : what ``by``, ``cut``, ``where``, ``weight``, ``pairs`` and their combinations
+        gave.
+    always_on : whether every row is also in the group ``always_on``, named last.
 
     >>> from groupwise.groups import by, cut
     >>> groups = Groups([by("sex"), cut("age", [35])], always_on=True)
@@ -54,120 +61,128 @@ class Groups:
         self.columns = _distinct(one.columns for one in self.declarations)
         self.weight_columns = _distinct(one.weight_columns for one in self.declarations)
         _check_names(self.declarations)
-        readers = [reader(declaration) for declaration in self.declarations]
+        self._indicators = [_indicator(one) for one in self.declarations]
+        # Held by whoever uses them: values that were only ever asked about leave no trace.
+        self._members: WeakValueDictionary[tuple[int, Values], Member] = WeakValueDictionary()
+        self._naming = Lock()
+        self.everybody = self.member(EVERYBODY, ()) if self.always_on else None
+        self._last = [] if self.everybody is None else [self.everybody]
+        readers = [
+            reader(declaration, partial(self.member, number))
+            for number, declaration in enumerate(self.declarations)
+        ]
         self._readers = [one.awake for one in readers]
         # The most common model has a group per value of some columns, and nothing else.
         plain = [one for one in readers if type(one) is ByReader]
         self._remembered = [(one.column, one.remembered) for one in plain]
         self._plain = len(self._remembered) == len(readers)
-        self._last = [ALWAYS_ON] if self.always_on else []
         self._ones = [1.0] * (len(readers) + len(self._last))
-        self._indicators: dict[str, Indicator | None] = {}
-        self._closed: dict[str, Indicator | None] = {}
-        self._open_intersections: list[re.Pattern[str]] = []
-        self._pairs = [
-            _pattern(product)
-            for one in self.declarations
-            if isinstance(one, Pairs)
-            for product in _products(one)
-        ]
-        for declaration in self.declarations:
-            self._note_indicators(declaration)
-        self._by_columns = [one.column for one in self.declarations if isinstance(one, By)]
+
+    def member(self, declaration: int, values: Values) -> Member:
+        """Give a group by the number of its declaration and by values; see ``declarations``.
+
+        >>> from groupwise.groups import by
+        >>> groups = Groups([by("sex")], always_on=True)
+        >>> groups.member(0, ("male",)) is groups.read({"sex": "male"})[0][0]
+        True
+        """
+        key = (declaration, values)
+        found = self._members.get(key)
+        if found is None:
+            new = Member(declaration, values, self._name(key), self)
+            with self._naming:  # two threads must not make two of one group
+                found = self._members.setdefault(key, new)
+        return found
+
+    def _name(self, key: tuple[int, Values]) -> str:
+        declaration, values = key
+        if declaration == EVERYBODY and self.always_on and not values:
+            return ALWAYS_ON
+        if not 0 <= declaration < len(self.declarations):
+            raise GroupError(f"There is no declaration number {declaration!r} with {values!r}.")
+        return self.declarations[declaration].name_of(values)
 
     def of_row(self, row: Mapping[str, Any]) -> tuple[list[str], list[float]]:
         """Give names and weights of the groups a row is in, in the order of declaration."""
-        names, weights = self.read(row)
-        self.check_distinct(names)
-        return names, list(weights)
+        members, weights = self.read(row)
+        return [member.name for member in members], list(weights)
 
-    def read(self, row: Mapping[str, Any]) -> tuple[list[str], list[float]]:
-        """`of_row` before the check that no name occurs twice, for those who do that themselves."""
+    def read(self, row: Mapping[str, Any]) -> tuple[list[Member], list[float]]:
+        """Give the groups a row is in and its weights in them, in the order of declaration."""
         if self._plain:
             try:
-                names = [
-                    names_of[type(row[column])][row[column]]
-                    for column, names_of in self._remembered
+                members = [
+                    members_of[type(row[column])][row[column]]
+                    for column, members_of in self._remembered
                 ]
-                return names + self._last, self._ones
+                return members + self._last, self._ones
             except (KeyError, TypeError, IndexError):
                 pass  # a value seen for the first time, or something wrong
-        names = []
+        members = []
         weights: list[float] = []
         for awake in self._readers:
-            awake(row, names, weights)
-        if self.always_on:
-            names.append(ALWAYS_ON)
+            awake(row, members, weights)
+        if self.everybody is not None:
+            members.append(self.everybody)
             weights.append(1.0)
-        return names, weights
-
-    def check_distinct(self, names: Sequence[str]) -> None:
-        """Refuse names of which one occurs twice."""
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise GroupError(twice_message(twice))
+        return members, weights
 
     def of_frame(self, frame: object) -> FrameMembership:
         """Give the groups of every row of a frame: the same, bit for bit, as row by row.
 
         >>> import polars
         >>> from groupwise.groups import by
-        >>> frame = polars.DataFrame({"sex": ["male", None]})
-        >>> Groups([by("sex")], always_on=False).of_frame(frame).indptr.tolist()
-        [0, 1, 1]
+        >>> frame = polars.DataFrame({"sex": ["male", "female"]})
+        >>> found = Groups([by("sex")], always_on=True).of_frame(frame)
+        >>> found.names, found.indices.tolist()
+        (['sex=male', 'always_on', 'sex=female'], [0, 1, 2, 1])
         """
         table: Table = as_table(frame, GroupError)
-        return membership(self.declarations, self.always_on, table)
+        return membership(self.declarations, self.always_on, table, self.member)
 
-    def indicator(self, name: str) -> Indicator | None:
+    def indicator(self, member: Member) -> Indicator | None:
         """Say whether a group may have a 0/1 feature; None for always_on and intersections.
 
         >>> from groupwise.groups import by, cut
         >>> groups = Groups([by("sex"), by("sex") & cut("age", [35])], always_on=True)
-        >>> groups.indicator("sex=male")
-        Indicator(column='sex')
-        >>> groups.indicator("sex=male & age: > 35") is None
-        True
+        >>> members, _ = groups.read({"sex": "male", "age": 41})
+        >>> [groups.indicator(member) for member in members]
+        [Indicator(column='sex'), None, None]
         """
-        try:
-            return self._indicators[name]
-        except KeyError:
-            pass
-        if len(self._indicators) >= _REMEMBERED_NAMES:
-            self._indicators.clear()
-        found = self._indicators[name] = self._find_indicator(name)
-        return found
+        if member.declaration == EVERYBODY:
+            return None
+        return self._indicators[member.declaration]
 
-    def is_pair(self, name: str) -> bool:
-        """Say whether a group is one of those that `pairs` declares.
+    def is_pair(self, member: Member) -> bool:
+        """Say whether a group is one of those that ``pairs`` declares.
 
         >>> from groupwise.groups import by, pairs
         >>> groups = Groups([by("sex"), pairs(by("sex"), by("region"))], always_on=True)
-        >>> groups.is_pair("sex=male"), groups.is_pair("sex=male & region=north")
-        (False, True)
+        >>> members, _ = groups.read({"sex": "male", "region": "north"})
+        >>> [groups.is_pair(member) for member in members]
+        [False, True, False]
         """
-        return any(pattern.fullmatch(name) for pattern in self._pairs)
+        if member.declaration == EVERYBODY:
+            return False
+        return isinstance(self.declarations[member.declaration], Pairs)
 
-    def _find_indicator(self, name: str) -> Indicator | None:
-        if name in self._closed:
-            return self._closed[name]
-        # What an intersection could be called is taken for one, whatever text the values hold.
-        if any(pattern.fullmatch(name) for pattern in self._open_intersections):
-            return None
-        for column in self._by_columns:
-            if name.startswith(f"{column}="):
-                return Indicator(column)
-        return None
+    def named(self, name: str) -> Member:
+        """Find a group by its name, for what was written when groups were known by name alone.
 
-    def _note_indicators(self, declaration: Group) -> None:
-        if isinstance(declaration, (And, Pairs)):
-            for product in _products(declaration):
-                self._open_intersections.append(_pattern(product))
-        elif isinstance(declaration, Where):
-            column = declaration.column if declaration.operator == "==" else None
-            self._closed[declaration.names[0]] = Indicator(column)
-        elif not declaration.is_open:
-            self._closed.update(dict.fromkeys(declaration.names, Indicator(None)))
+        Where several groups have the name, it is a pair rather than another intersection, and an
+        intersection rather than anything else: so such a name was understood at that time.
+
+        >>> from groupwise.groups import by
+        >>> Groups([by("sex")], always_on=True).named("sex=male").values
+        ('male',)
+        """
+        if name == ALWAYS_ON and self.everybody is not None:
+            return self.everybody
+        numbers = range(len(self.declarations))
+        for number in sorted(numbers, key=lambda number: _rank(self.declarations[number])):
+            for values in _values_named(self.declarations[number], name):
+                return self.member(number, values)
+        raise GroupError(f"No declaration has a group named {name!r}.")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Groups):
@@ -177,7 +192,10 @@ class Groups:
     def __hash__(self) -> int:
         return hash((self.declarations, self.always_on))
 
-    def __reduce__(self) -> tuple[type[Groups], tuple[tuple[Group, ...], bool]]:
+    def __deepcopy__(self, memo: Any) -> "Groups":
+        return self  # it never changes, and its members stay what they are
+
+    def __reduce__(self) -> tuple[type["Groups"], tuple[tuple[Group, ...], bool]]:
         return Groups, (self.declarations, self.always_on)
 
     def __repr__(self) -> str:
@@ -186,6 +204,59 @@ class Groups:
 
 def _distinct(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(itertools.chain.from_iterable(lists)))
+
+
+def _indicator(declaration: Group) -> Indicator | None:
+    if isinstance(declaration, (And, Pairs)):
+        return None
+    if isinstance(declaration, By):
+        return Indicator(declaration.column)
+    if isinstance(declaration, Where) and declaration.operator == "==":
+        return Indicator(declaration.column)
+    return Indicator(None)
+
+
+def _rank(declaration: Group) -> int:
+    """Where a declaration comes when a name is looked for."""
+    kinds = [isinstance(declaration, Pairs), isinstance(declaration, And), not declaration.is_open]
+    return kinds.index(True) if any(kinds) else len(kinds)
+
+
+def _values_named(declaration: Group, name: str) -> Iterator[Values]:
+    """Give the values of every group of a declaration that has this name.
+
+    The only place where names are taken apart. A name with " & " in it can be read in several ways.
+    """
+    if isinstance(declaration, By):
+        if name.startswith(f"{declaration.column}="):
+            yield (name.removeprefix(f"{declaration.column}="),)
+    elif isinstance(declaration, And):
+        yield from _intersections_named(declaration.parts, name)
+    elif isinstance(declaration, Pairs):
+        for numbers, parts in declaration.combinations:
+            for values in _intersections_named(parts, name):
+                yield (*numbers, *values)
+    elif name in declaration.names:
+        yield () if isinstance(declaration, Single) else (declaration.names.index(name),)
+
+
+def _intersections_named(parts: Sequence[Group], name: str) -> Iterator[Values]:
+    first, *others = parts
+    if not others:
+        yield from _part_named(first, name)
+        return
+    pieces = name.split(And.word)
+    for end in range(1, len(pieces)):
+        for values in _part_named(first, And.word.join(pieces[:end])):
+            for rest in _intersections_named(others, And.word.join(pieces[end:])):
+                yield values + rest
+
+
+def _part_named(part: Group, name: str) -> Iterator[Values]:
+    if not needs_parentheses(part, "&"):
+        yield from _values_named(part, name)
+    elif name.startswith("(") and name.endswith(")"):
+        yield from _values_named(part, name[1:-1])
 
 
 def _products(declaration: Group) -> list[tuple[Group, ...]]:
@@ -201,17 +272,6 @@ def _products(declaration: Group) -> list[tuple[Group, ...]]:
         sides = [_products(part) for part in declaration.parts]
         return [tuple(itertools.chain(*combined)) for combined in itertools.product(*sides)]
     return [(declaration,)]
-
-
-def _pattern(product: tuple[Group, ...]) -> re.Pattern[str]:
-    parts = []
-    for part in product:
-        if isinstance(part, By):
-            parts.append(re.escape(part.column) + "=.*")
-        else:
-            names = wrapped(part.names, part, "&")
-            parts.append("(?:" + "|".join(re.escape(name) for name in names) + ")")
-    return re.compile(" & ".join(parts), re.DOTALL)
 
 
 def _check_names(declarations: Sequence[Group]) -> None:
@@ -244,4 +304,4 @@ def _shared_name(left: Group, right: Group) -> str | None:
         return None
     names = set(left.names)
     found = next((name for name in right.names if name in names), None)
-    return None if found is None else wrapped([found], left, "&")[0]
+    return f"({found})" if found is not None and needs_parentheses(left, "&") else found

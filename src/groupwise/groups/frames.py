@@ -1,42 +1,317 @@
-"""Which groups every row of a frame is in, a column at a time."""
+"""Which groups every row of a frame is in, a column at a time.
 
-from __future__ import annotations
+Columns of a frame of any library are read as numpy arrays and distinct values; ``features/`` reads
+them the same way.
+"""
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from ..errors import GroupError
-from .base import ALWAYS_ON, Group, Leaf
-from .columns import Booleans, Column, Floats, Integers, Table, compress
-from .compounds import And, Not, Or, Pairs, needs_parentheses
-from .leaves import By, Cut, Weight, Where
-from .rows import CutReader
+from groupwise.errors import FeatureError, GroupError
+from groupwise.groups.declarations import (
+    EVERYBODY,
+    And,
+    By,
+    Cut,
+    Group,
+    Leaf,
+    Member,
+    Not,
+    Or,
+    Pairs,
+    Values,
+    Weight,
+    Where,
+)
+from groupwise.groups.rows import CutReader, as_values
+from groupwise.groups.values import REMEMBERED_TYPES, is_missing
 
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+Kind = Literal["number", "boolean", "text", "objects"]
+Answer = TypeVar("Answer")
+
+# Every integer up to here has a float64 of its own.
+_EXACT = 2**53
+# A range of integers this wide is counted in a table rather than sorted.
+_TABLE = 1 << 20
 # Rows that are taken at a time where every group of a closed family is looked at.
 _CHUNK = 1 << 16
 
 
-@dataclass(frozen=True)
-class FrameMembership:
-    """The groups of every row: row t is in names[indices[indptr[t]:indptr[t + 1]]].
+@dataclass
+class Column:
+    """One column: an array of numbers, text as codes into its levels, or a list of objects."""
 
-    `names` are in order of first appearance; `weights` stand beside `indices`.
+    name: str
+    kind: Kind
+    length: int
+    values: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0))
+    """Numbers and booleans; whatever stands at a null is not to be read."""
+    nulls: Booleans | None = None
+    """Where numbers and booleans are absent; None when nowhere. NaN is a value here."""
+    codes: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """Text: the position among ``levels``, -1 where absent."""
+    levels: list[Any] = field(default_factory=list)
+    objects: list[Any] = field(default_factory=list)
+
+    @cached_property
+    def missing(self) -> Booleans | None:
+        """Where the value is unknown, NaN included; None when nowhere."""
+        if self.kind in ("text", "objects"):
+            found = self.distinct[1] < 0
+        else:
+            found = np.zeros(self.length, dtype=np.bool_) if self.nulls is None else self.nulls
+            if self.values.dtype.kind == "f":
+                found = found | np.isnan(self.values)
+        return found if found.any() else None
+
+    @cached_property
+    def numbers(self) -> Floats | None:
+        """The column as float64; None when it holds no numbers, or some would be rounded."""
+        if self.kind != "number":
+            return None
+        if self.values.dtype.kind == "f" or not self.length:
+            return self.values.astype(np.float64)
+        if int(self.values.max()) > _EXACT or int(self.values.min()) < -_EXACT:
+            return None
+        return self.values.astype(np.float64)
+
+    @cached_property
+    def distinct(self) -> tuple[list[Any], Integers]:
+        """The values that occur, and for each row the position of its value, -1 when missing."""
+        if self.kind == "text":
+            return self.levels, self.codes
+        if self.kind == "objects":
+            return _distinct_objects(self.objects)
+        missing = self.missing
+        if missing is None:
+            found, codes = _distinct_numbers(self.values)
+            return found.tolist(), codes
+        found, inverse = _distinct_numbers(self.values[~missing])
+        codes = np.full(self.length, -1, dtype=np.int64)
+        codes[~missing] = inverse
+        return found.tolist(), codes
+
+    def answers(self, question: Callable[[Any], Answer]) -> list[Answer | None]:
+        """Ask something of every distinct value; an error names the first row that caused one.
+
+        A level that no row has (an unused category) may stay unanswered.
+        """
+        values, codes = self.distinct
+        found: list[Answer | None] = []
+        errors: dict[int, GroupError] = {}
+        for position, value in enumerate(values):
+            try:
+                found.append(question(value))
+            except GroupError as error:
+                found.append(None)
+                errors[position] = error
+        if errors:
+            bad = np.flatnonzero(np.isin(codes, list(errors)))
+            if len(bad):
+                first = errors[int(codes[bad[0]])]
+                first.row = int(bad[0])
+                raise first
+        return found
+
+
+class Table:
+    """A frame whose columns are read once, when first asked for.
+
+    Groups and features read the same frame; hand both one table and the work is shared.
+
+    >>> import polars
+    >>> table = Table(polars.DataFrame({"sex": ["male", "female", "male"]}))
+    >>> table.column("sex").distinct[1].tolist()
+    [0, 1, 0]
     """
 
-    names: list[str]
+    def __init__(
+        self, frame: object, error: type[GroupError] | type[FeatureError] = GroupError
+    ) -> None:
+        import narwhals as nw
+
+        try:
+            self._frame: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+            names = list(self._frame.columns)
+        except Exception as problem:
+            raise error(
+                f"A {type(frame).__name__} cannot be read as a frame: {problem} "
+                "Give a pandas, polars or pyarrow table with distinct column names."
+            ) from None
+        self.names: list[str] = names
+        self.length: int = self._frame.shape[0]
+        self._columns: dict[str, Column] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def column(self, name: str) -> Column:
+        """Read a column."""
+        found = self._columns.get(name)
+        if found is None:
+            found = self._columns[name] = _read(self._frame.get_column(name), name, self.length)
+        return found
+
+
+def as_table(frame: object, error: type[GroupError] | type[FeatureError]) -> Table:
+    """Give the table of a frame; a table is taken as it is."""
+    return frame if isinstance(frame, Table) else Table(frame, error)
+
+
+def _read(series: Any, name: str, length: int) -> Column:
+    import narwhals as nw
+
+    dtype = series.dtype
+    native = series.to_native()
+    pandas_dtype = getattr(native, "dtype", None) if series.implementation.is_pandas() else None
+    if dtype == nw.Boolean or (dtype.is_numeric() and dtype in _plain_numbers()):
+        kind: Kind = "boolean" if dtype == nw.Boolean else "number"
+        if isinstance(pandas_dtype, np.dtype):
+            # A plain numpy column has no nulls: NaN is a number that is not one.
+            return Column(name, kind, length, values=native.to_numpy())
+        nulls = series.is_null().to_numpy().astype(np.bool_)
+        if nulls.any():
+            series = series.fill_null(False if kind == "boolean" else 0)
+        values = np.asarray(series.to_numpy())
+        if kind == "boolean":
+            values = values.astype(np.bool_)
+        elif values.dtype.kind not in "iuf":
+            values = values.astype(np.float64)
+        return Column(name, kind, length, values=values, nulls=nulls if nulls.any() else None)
+    if dtype == nw.String:
+        if series.implementation.is_pandas() and str(pandas_dtype) != "object":
+            codes, levels = native.factorize()
+            return _text(name, length, np.asarray(codes), levels.tolist())
+        if series.implementation.is_pyarrow():
+            coded = native.combine_chunks().dictionary_encode()
+            if hasattr(coded, "indices"):
+                positions = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+                return _text(name, length, positions, coded.dictionary.to_pylist())
+    if dtype in (nw.Categorical, nw.Enum):
+        if pandas_dtype is not None and hasattr(native, "cat"):
+            categories = native.cat.categories.tolist()
+            return _text(name, length, native.cat.codes.to_numpy(), categories)
+        return _coded(name, series.to_list())
+    objects = native.tolist() if pandas_dtype is not None else series.to_list()
+    if {type(value) for value in objects} <= {str, type(None)}:
+        return _coded(name, objects)
+    # In a column of objects every sign of absence means the same.
+    objects = [None if is_missing(value) else value for value in objects]
+    if {type(value) for value in objects} <= {str, type(None)}:
+        return _coded(name, objects)
+    return Column(name, "objects", length, objects=objects)
+
+
+def _plain_numbers() -> tuple[Any, ...]:
+    import narwhals as nw
+
+    signed = (nw.Int8, nw.Int16, nw.Int32, nw.Int64)
+    unsigned = (nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64)
+    return (*signed, *unsigned, nw.Float32, nw.Float64)
+
+
+def _text(name: str, length: int, codes: npt.NDArray[Any], levels: list[Any]) -> Column:
+    return Column(name, "text", length, codes=codes.astype(np.int64), levels=levels)
+
+
+def _coded(name: str, values: list[Any]) -> Column:
+    positions: dict[Any, int] = {}
+    for value in dict.fromkeys(values):
+        if value is not None:
+            positions[value] = len(positions)
+    levels = list(positions)
+    positions[None] = -1
+    codes = np.fromiter(map(positions.__getitem__, values), dtype=np.int64, count=len(values))
+    return _text(name, len(values), codes, levels)
+
+
+def _distinct_numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Integers]:
+    if values.dtype.kind == "b":
+        return np.array([False, True]), values.astype(np.int64)
+    if values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low < _TABLE and low > -_EXACT and high < _EXACT:
+            shifted = values.astype(np.int64) - low
+            return _distinct_codes(shifted, high - low + 1, low)
+    if values.dtype.kind == "f":
+        values = values.astype(np.float64)
+    found, inverse = np.unique(values, return_inverse=True)
+    return found, inverse.astype(np.int64)
+
+
+def _distinct_codes(codes: Integers, size: int, low: int) -> tuple[Integers, Integers]:
+    positions, inverse = compress(codes, size)
+    return positions + low, inverse
+
+
+def compress(codes: Integers, size: int) -> tuple[Integers, Integers]:
+    """Give the codes that occur, ascending, and for each code its position among them.
+
+    >>> [part.tolist() for part in compress(np.array([7, 3, 7]), 10)]
+    [[3, 7], [1, 0, 1]]
+    """
+    if size > max(_TABLE, 4 * len(codes)):
+        found, inverse = np.unique(codes, return_inverse=True)
+        return found, inverse.astype(np.int64)
+    occurs = np.zeros(size, dtype=np.bool_)
+    occurs[codes] = True
+    found = np.flatnonzero(occurs).astype(np.int64)
+    lookup = np.zeros(size, dtype=np.int64)
+    lookup[found] = np.arange(len(found))
+    return found, lookup[codes]
+
+
+def _distinct_objects(objects: list[Any]) -> tuple[list[Any], Integers]:
+    remembered = frozenset(REMEMBERED_TYPES)
+    positions: dict[tuple[type, Any], int] = {}
+    values: list[Any] = []
+    codes = np.full(len(objects), -1, dtype=np.int64)
+    for row, value in enumerate(objects):
+        if is_missing(value):
+            continue
+        if type(value) in remembered:
+            position = positions.setdefault((type(value), value), len(values))
+        else:
+            position = len(values)
+        if position == len(values):
+            values.append(value)
+        codes[row] = position
+    return values, codes
+
+
+@dataclass(frozen=True)
+class FrameMembership:
+    """The groups of every row: row t is in members[indices[indptr[t]:indptr[t + 1]]].
+
+    ``members`` are in order of first appearance; ``weights`` stand beside ``indices``.
+    """
+
+    members: list[Member]
     indptr: Integers
     indices: Integers
     weights: Floats
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the groups, to show them."""
+        return [member.name for member in self.members]
 
 
 @dataclass(frozen=True)
 class Block:
     """The groups of every row in one declaration: an entry per row and group, rows ascending."""
 
-    names: Sequence[str]
+    values: Sequence[Values]
+    """Which groups of the declaration these are; each once."""
     rows: Integers
     codes: Integers
     weights: Floats | None = None
@@ -47,30 +322,31 @@ class Block:
 class LeafCodes:
     """The one group of each row in a leaf (-1 for none) and its weight (None: always 1)."""
 
-    names: Sequence[str]
+    values: Sequence[Values]
     codes: Integers
     weights: Floats | None = None
 
 
-def membership(declarations: Sequence[Group], always_on: bool, frame: Table) -> FrameMembership:
-    """Find the groups of every row of a frame.
-
-    >>> import polars
-    >>> from groupwise.groups import by
-    >>> frame = Table(polars.DataFrame({"sex": ["male", "female"]}))
-    >>> found = membership([by("sex")], True, frame)
-    >>> found.names, found.indices.tolist()
-    (['sex=male', 'always_on', 'sex=female'], [0, 1, 2, 1])
-    """
+def membership(
+    declarations: Sequence[Group],
+    always_on: bool,
+    frame: Table,
+    member: Callable[[int, Values], Member],
+) -> FrameMembership:
+    """Find the groups of every row of a frame; ``member`` gives the group that values mean."""
     read = FrameReader(frame)
     blocks = [read.block(declaration) for declaration in declarations]
+    numbers = list(range(len(blocks)))
     if always_on:
         everyone = np.arange(frame.length, dtype=np.int64)
-        blocks.append(Block([ALWAYS_ON], everyone, np.zeros(frame.length, dtype=np.int64)))
+        blocks.append(Block([()], everyone, np.zeros(frame.length, dtype=np.int64)))
+        numbers.append(EVERYBODY)
     merged, indptr = interleave(blocks, frame.length)
-    names, indices = _by_first_appearance(merged, indptr)
+    present, indices = _by_first_appearance(merged.codes, len(merged.values))
+    declared = np.repeat(numbers, [len(block.values) for block in blocks])
+    members = [member(int(declared[code]), merged.values[code]) for code in present.tolist()]
     weights = merged.weights if merged.weights is not None else np.ones(len(indices))
-    return FrameMembership(names, indptr, indices, weights)
+    return FrameMembership(members, indptr, indices, weights)
 
 
 class FrameReader:
@@ -101,31 +377,23 @@ class FrameReader:
             found = self.leaf(declaration)
             rows = np.flatnonzero(found.codes >= 0)
             weights = None if found.weights is None else found.weights[rows]
-            return Block(found.names, rows, found.codes[rows], weights)
+            return Block(found.values, rows, found.codes[rows], weights)
         if isinstance(declaration, And):
-            joined, *others = [self.side(part) for part in declaration.parts]
+            joined, *others = [self.block(part) for part in declaration.parts]
             for other in others:
                 joined = join(joined, other, self.frame.length)
             return joined
         if isinstance(declaration, Pairs):
-            sides = [self.side(part) for part in declaration.parts]
+            sides = [self.block(part) for part in declaration.parts]
             blocks = [
-                join(left, right, self.frame.length)
-                for left, right in itertools.combinations(sides, 2)
+                join(sides[left], sides[right], self.frame.length, (left, right))
+                for (left, right), _ in declaration.combinations
             ]
             return interleave(blocks, self.frame.length)[0]
         return self.dense_block(declaration)
 
-    def side(self, part: Group) -> Block:
-        """Read one part of an intersection, its names ready to be joined."""
-        found = self.block(part)
-        if not needs_parentheses(part, "&"):
-            return found
-        names = [f"({name})" for name in found.names]
-        return Block(names, found.rows, found.codes, found.weights)
-
     def dense_block(self, declaration: Group) -> Block:
-        """Find the groups of every row in `|` or `~`, group by group."""
+        """Find the groups of every row in ``|`` or ``~``, group by group."""
         rows: list[Integers] = [np.zeros(0, dtype=np.int64)]
         codes: list[Integers] = [np.zeros(0, dtype=np.int64)]
         weights: list[Floats] = [np.zeros(0)]
@@ -139,16 +407,15 @@ class FrameReader:
             rows.append(row + low)
             codes.append(code)
             weights.append(dense[row, code])
-        return Block(
-            declaration.names, np.concatenate(rows), np.concatenate(codes), np.concatenate(weights)
-        )
+        values = [(number,) for number in range(len(declaration.names))]
+        return Block(values, np.concatenate(rows), np.concatenate(codes), np.concatenate(weights))
 
     def dense(self, declaration: Group, part: slice) -> Floats:
         """Give rows by groups of a closed family, 0 where a row is not in the group."""
         if isinstance(declaration, Leaf):
             found = self.leaf(declaration)
             codes = found.codes[part]
-            dense = np.zeros((len(codes), len(found.names)))
+            dense = np.zeros((len(codes), len(found.values)))
             rows = np.flatnonzero(codes >= 0)
             dense[rows, codes[rows]] = 1.0 if found.weights is None else found.weights[part][rows]
             return dense
@@ -175,8 +442,11 @@ def _outer(sides: Sequence[Floats], union: bool) -> Floats:
     return combined
 
 
-def join(left: Block, right: Block, length: int) -> Block:
-    """Intersect two blocks row by row, the left one in the outer loop."""
+def join(left: Block, right: Block, length: int, which: Values = ()) -> Block:
+    """Intersect two blocks row by row, the left one in the outer loop.
+
+    ``which`` comes before the values of both.
+    """
     starts = _indptr(right.rows, length)
     repeats = (starts[1:] - starts[:-1])[left.rows]
     of_left = np.repeat(np.arange(len(left.rows)), repeats)
@@ -184,20 +454,19 @@ def join(left: Block, right: Block, length: int) -> Block:
     within = np.arange(len(of_left)) - np.repeat(ends - repeats, repeats)
     rows = left.rows[of_left]
     of_right = starts[rows] + within
-    size = len(left.names) * len(right.names)
-    keys = left.codes[of_left] * len(right.names) + right.codes[of_right]
-    found, codes = compress(keys, size)
-    names = [
-        f"{left.names[key // len(right.names)]} & {right.names[key % len(right.names)]}"
-        for key in found.tolist()
+    width = len(right.values)
+    keys = left.codes[of_left] * width + right.codes[of_right]
+    found, codes = compress(keys, len(left.values) * width)
+    values = [
+        (*which, *left.values[key // width], *right.values[key % width]) for key in found.tolist()
     ]
     if left.weights is None and right.weights is None:
-        return Block(names, rows, codes)
+        return Block(values, rows, codes)
     weights = np.ones(len(rows)) if left.weights is None else left.weights[of_left]
     if right.weights is not None:
         weights = weights * right.weights[of_right]
     kept = np.flatnonzero(weights > 0.0)
-    return Block(names, rows[kept], codes[kept], weights[kept])
+    return Block(values, rows[kept], codes[kept], weights[kept])
 
 
 def interleave(blocks: Sequence[Block], length: int) -> tuple[Block, Integers]:
@@ -208,18 +477,18 @@ def interleave(blocks: Sequence[Block], length: int) -> tuple[Block, Integers]:
     total = int(indptr[-1])
     codes = np.empty(total, dtype=np.int64)
     weights = None if all(block.weights is None for block in blocks) else np.ones(total)
-    names: list[str] = []
+    values: list[Values] = []
     cursor = indptr[:-1].copy()
     for block, count in zip(blocks, counts, strict=True):
         starts = np.cumsum(count) - count
         place = (cursor - starts)[block.rows] + np.arange(len(block.rows))
-        codes[place] = block.codes + len(names)
+        codes[place] = block.codes + len(values)
         if weights is not None and block.weights is not None:
             weights[place] = block.weights
-        names.extend(block.names)
+        values.extend(block.values)
         cursor += count
     rows = np.repeat(np.arange(length), indptr[1:] - indptr[:-1])
-    return Block(names, rows, codes, weights), indptr
+    return Block(values, rows, codes, weights), indptr
 
 
 def _indptr(rows: Integers, length: int) -> Integers:
@@ -228,66 +497,45 @@ def _indptr(rows: Integers, length: int) -> Integers:
     return indptr
 
 
-def _by_first_appearance(block: Block, indptr: Integers) -> tuple[list[str], Integers]:
-    """Number names by where they first occur; the same name twice in a row is an error."""
-    number = {name: position for position, name in enumerate(dict.fromkeys(block.names))}
-    codes = block.codes
-    if len(number) < len(block.names):
-        codes = np.array([number[name] for name in block.names], dtype=np.int64)[codes]
-        _check_distinct(list(number), block.rows, codes)
-    first = np.full(len(number), -1, dtype=np.int64)
+def _by_first_appearance(codes: Integers, size: int) -> tuple[Integers, Integers]:
+    """Give the codes that occur, in order of first appearance, and all codes by that order."""
+    first = np.full(size, -1, dtype=np.int64)
     # Written from the end, so that the earliest entry of a code is the one that stays.
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     present = np.flatnonzero(first >= 0)
     order = present[np.argsort(first[present])]
-    renumbered = np.full(len(number), -1, dtype=np.int64)
+    renumbered = np.full(size, -1, dtype=np.int64)
     renumbered[order] = np.arange(len(order))
-    listed = list(number)
-    return [listed[code] for code in order.tolist()], renumbered[codes]
-
-
-def _check_distinct(names: list[str], rows: Integers, codes: Integers) -> None:
-    order = np.lexsort((codes, rows))
-    same = (np.diff(rows[order]) == 0) & (np.diff(codes[order]) == 0)
-    if same.any():
-        twice = order[int(np.flatnonzero(same)[0])]
-        raise GroupError(f"In row {int(rows[twice])}: {twice_message(names[int(codes[twice])])}")
-
-
-def twice_message(name: str) -> str:
-    """Say that a row is in two groups of the same name."""
-    return (
-        f"Two declarations put the row in a group named {name!r}. "
-        "Group names must be distinct: drop one declaration, or rename a column or label."
-    )
+    return order, renumbered[codes]
 
 
 def _leaf(declaration: Leaf, column: Column) -> LeafCodes:
     if isinstance(declaration, By):
         return _by(declaration, column)
     if isinstance(declaration, Cut):
-        return LeafCodes(declaration.names, _cut(declaration, column))
+        intervals = [(number,) for number in range(len(declaration.names))]
+        return LeafCodes(intervals, _cut(declaration, column))
     if isinstance(declaration, Where):
         holds = _where(declaration, column)
-        return LeafCodes(declaration.names, np.where(holds, 0, -1).astype(np.int64))
+        return LeafCodes([()], np.where(holds, 0, -1).astype(np.int64))
     assert isinstance(declaration, Weight)
     weights = _weights(declaration, column)
-    return LeafCodes(declaration.names, np.where(weights > 0.0, 0, -1).astype(np.int64), weights)
+    return LeafCodes([()], np.where(weights > 0.0, 0, -1).astype(np.int64), weights)
 
 
 def _by(declaration: By, column: Column) -> LeafCodes:
-    names = [name if name is not None else "" for name in column.answers(declaration.name_of)]
+    found = [values or ("",) for values in column.answers(declaration.values_of)]
     codes = column.distinct[1]
-    number = {name: position for position, name in enumerate(dict.fromkeys(names))}
-    if len(number) < len(names):
+    number = {values: position for position, values in enumerate(dict.fromkeys(found))}
+    if len(number) < len(found):
         # 1, 1.0 and "1" in a column of objects are one group.
-        codes = _look_up(np.array([number[name] for name in names], dtype=np.int64), codes)
+        codes = _look_up(np.array([number[values] for values in found], dtype=np.int64), codes)
     return LeafCodes(list(number), codes)
 
 
 def _cut(declaration: Cut, column: Column) -> Integers:
     if column.numbers is None:
-        places = column.answers(CutReader(declaration).locate)
+        places = column.answers(CutReader(declaration, as_values).locate)
         table = np.array([-1 if place is None else place for place in places], dtype=np.int64)
         return _look_up(table, column.distinct[1])
     side = "left" if declaration.closed == "right" else "right"
@@ -326,7 +574,8 @@ def _weights(declaration: Weight, column: Column) -> Floats:
         try:
             declaration.weight_of(column.values[row].item())
         except GroupError as error:
-            raise GroupError(f"In row {row}: {error}") from None
+            error.row = row
+            raise
     return values
 
 

@@ -1,13 +1,11 @@
 """How a value is written in a name, and which values count as missing."""
 
-from __future__ import annotations
-
 import datetime
 from decimal import Decimal
 
 import numpy as np
 
-from ..errors import GroupError
+from groupwise.errors import GroupError
 
 # Two equal values of one of these types have the same name, so a name may be remembered by type
 # and value. It is not so for every type: equal moments in two time zones print differently.
@@ -49,7 +47,7 @@ def is_missing(value: object) -> bool:
 def value_name(value: object, column: str) -> str:
     """Write a value the way group and feature names write it.
 
-    1, 1.0 and "1" are the same value and have the same name; booleans are `true` and `false`.
+    1, 1.0 and "1" are the same value and have the same name; booleans are ``true`` and ``false``.
 
     >>> [value_name(value, "x") for value in (1, 1.0, "1", True, 0.5, "north")]
     ['1', '1', '1', 'true', '0.5', 'north']

@@ -1,17 +1,7 @@
-"""One round of the reduction where advice are vectors: weights, a draw, and what the label does.
-
-``advice`` has an action per awake group and learner; action a loses (⟨a, costs⟩ + offset) / unit.
-"""
+"""Losses of advice that are vectors: an action a loses (⟨a, costs⟩ + offset) / unit."""
 
 from groupwise.kernels.compiled import lean
-from groupwise.kernels.rounds import absorb, draw, expectation, weigh
-
-
-@lean
-def predict(settings, aggregator, groups, weights, number, probabilities):
-    """The weights of the awake experts, and the flat place of the one to follow."""
-    weigh(settings.aggregator, settings.eta, aggregator, groups, weights, probabilities)
-    return draw(settings.seed, number, probabilities)
+from groupwise.kernels.rounds import expectation
 
 
 @lean
@@ -24,9 +14,3 @@ def score(advice, costs, offset, unit, probabilities, losses):
                 total += advice[a, k, j] * costs[j]
             losses[a, k] = total / unit
     return expectation(probabilities, losses)
-
-
-@lean
-def update(aggregator, groups, weights, losses, charged):
-    """The aggregator's update."""
-    absorb(aggregator, groups, weights, losses, charged)

@@ -1,12 +1,14 @@
 """How kernels are compiled: cached on disk, and without the interpreter's lock."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from numba import njit, types
+from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
-from numba.extending import intrinsic
 
+from groupwise.kernels.addresses import INTERPRETED
 from groupwise.kernels.cache import KernelCache
 
 
@@ -15,7 +17,7 @@ def _decorator(**options: Any) -> Callable[[Any], Any]:
 
     def decorate(function: Any) -> Any:
         kernel = njit(error_model="numpy", **options)(function)
-        if isinstance(kernel, Dispatcher):  # not so under NUMBA_DISABLE_JIT
+        if isinstance(kernel, Dispatcher):  # not so where kernels run as plain Python
             kernel._cache = KernelCache(function)
         return kernel
 
@@ -39,15 +41,26 @@ entry = _decorator(_nrt=False)
 """The same, for calls too short to give up the lock: they are alone while they run."""
 
 
-@intrinsic
-def stay_apart(typing_context):
-    """Keep the function that calls this out of those that call it.
+class Kernel:
+    """A function (state, stretch) → int that other kernels call by its address.
 
-    What is rarely needed would take registers from what is needed every round.
+    Whoever calls it need not be compiled anew for it: the same loop over groups serves learners
+    that it has never heard of. Both arguments are addresses of messages.
     """
 
-    def generate(context, builder, signature, arguments):
-        builder.function.attributes.add("noinline")
-        return context.get_dummy_value()
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        self.function = function
 
-    return types.void(), generate
+    @cached_property
+    def _compiled(self) -> Any:
+        signature = types.int64(types.int64, types.int64)
+        options = {"nopython": True, "error_model": "numpy", "_nrt": False}
+        made = CFunc(self.function, (signature.args, signature.return_type), {}, options)
+        made._cache = KernelCache(self.function)
+        made.compile()
+        return made
+
+    @property
+    def pointer(self) -> Any:
+        """What ``call`` takes."""
+        return self.function if INTERPRETED else self._compiled.address

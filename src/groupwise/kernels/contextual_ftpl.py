@@ -1,102 +1,104 @@
-"""Contextual follow the perturbed leader for all awake groups: Laplace noise on S, then the oracle.
+"""Contextual follow the perturbed leader: Laplace noise on S, then the oracle.
 
-``state`` holds per group the accumulated costs per distinct context and label, the clock Σ w, and
-Σ w (1 − e^{−κ ε_t w}), the stability part of the run-time bound; for stumps also what they need of
-the costs, per label their sum over all contexts and over those with each bit. The first ``fakes``
-contexts are S, the ones that get fake samples; ε_t = rate / √t, t the clock with the round
-included.
+The first ``fakes`` contexts are S, the ones that get fake samples; ε_t = rate / √t, t the clock
+with the round included. Here a *column* (``OWN``) is a distinct context, a *learner* axis is the labels,
+and the extent is what stumps look at: the bits of a context, and one for all contexts.
 """
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
 
-from groupwise.kernels.addresses import floats
+from groupwise.arrays import Vector
+from groupwise.kernels.compiled import compiled, lean
 from groupwise.kernels.erm_oracles import best_row, best_sums, stump_value
+from groupwise.kernels.layout import EXTENT, LEARNER, ONE, OWN, Layout, open_place
 from groupwise.kernels.noise import add_laplace
-from groupwise.states import Index, Vector
-
-_INDEX = types.int64[::1]
-_NUMBERS = types.float64[::1]
-_ADVICE = types.float64[:, :, ::1]
-ADVISE_STUMPS = (_INDEX, _INDEX, _NUMBERS, _NUMBERS, types.int64, types.int64, _ADVICE)
-UPDATE_STUMPS = (_INDEX, _INDEX, _NUMBERS, types.int64, _NUMBERS)
-"""The types of the arguments, so that the compiled functions do not look at them at every call."""
+from groupwise.kernels.stretch import open_awake
 
 
-@njit(nogil=True, cache=True)
+class History(NamedTuple):
+    """What a group's learner knows, and (``seen``, ``offset``) the sums that hindsight needs."""
+
+    clock: Vector
+    """Σ w."""
+    stability: Vector
+    """Σ w (1 − e^{−κ ε_t w}), part of the run-time bound."""
+    offset: Vector
+    sums: Vector
+    """Of the costs, per label: over the contexts with each bit, and over all; for stumps."""
+    costs: Vector
+    """Per distinct context and label."""
+    seen: Vector
+
+
+HISTORY = Layout(
+    History,
+    {
+        "clock": ONE,
+        "stability": ONE,
+        "offset": ONE,
+        "sums": (LEARNER, EXTENT),
+        "costs": (OWN, LEARNER),
+        "seen": (OWN, LEARNER),
+    },
+)
+LEARNED = ("clock", "stability", "sums", "costs")
+"""What a learner that begins again forgets."""
+history_of = HISTORY.view
+
+
+@compiled
 def perturbed(state, rate, fakes, group, weight, seed, number, expert, attempt, out):
     """Accumulated costs of a group plus its fake samples of this round."""
+    mine = history_of(open_place(state), group)
     count, labels = out.shape
     for x in range(count):
         for label in range(labels):
-            out[x, label] = state.costs[group, x, label]
-    scale = math.sqrt(state.clock[group] + weight) / rate
+            out[x, label] = mine.costs[x, label]
+    scale = math.sqrt(mine.clock[0] + weight) / rate
     add_laplace(seed, number, expert, attempt, scale, out[:fakes].reshape(-1))
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def advise_table(
-    state,
-    table,
-    fakes,
-    rate,
-    groups,
-    weights,
-    place,
-    seed,
-    number,
-    attempt,
-    column,
-    columns,
-    out,
+    state, table, fakes, rate, message, place, seed, number, attempt, column, experts, out
 ):
     """The best row of a table on history plus fake samples, at the context number ``place``."""
-    labels = state.costs.shape[2]
+    awake = open_awake(message)
+    labels = table.shape[2]
     costs = np.empty((table.shape[1], labels))
-    for a in range(groups.size):
-        group = groups[a]
-        expert = group * columns + column
-        perturbed(state, rate, fakes, group, weights[a], seed, number, expert, attempt, costs)
+    for a in range(awake.count):
+        group, weight = awake.groups[a], awake.weights[a]
+        expert = group * experts + column
+        perturbed(state, rate, fakes, group, weight, seed, number, expert, attempt, costs)
         policy, _ = best_row(table, table.shape[1], costs)
         for label in range(labels):
-            out[a, column, label] = table[policy, place, label]
+            out[a, 0, label] = table[policy, place, label]
 
 
-def stump_handle(
-    contexts: Vector, fakes: int, numbers: Vector, seat: tuple[int, ...], state: Any
-) -> tuple[Index, tuple[Vector, ...]]:
-    """Sizes and addresses of all that stumps need; whoever holds them also holds the arrays."""
-    groups, room, labels = state.costs.shape
-    sizes = (groups, room, labels, contexts.shape[1], fakes, *seat)
-    arrays = (contexts, numbers, state.costs, state.clock, state.stability, state.sums)
-    return np.array([*sizes, *(array.ctypes.data for array in arrays)], dtype=np.int64), arrays
-
-
-@njit(nogil=True, cache=True)
-def advise_stumps(handle, groups, weights, x, number, attempt, out):
+@compiled
+def advise_stumps(
+    state, contexts, fakes, rate, message, x, seed, number, attempt, column, experts, out
+):
     """The best stumps on history plus fake samples, at the context x.
 
     The noise is added to the sums of the costs, four contexts at a time.
     """
-    count, labels, features = handle[0], handle[2], handle[3]
-    fakes, column, columns, seed = handle[4], handle[5], handle[6], handle[7]
-    contexts = floats(handle[8], (fakes, features))
-    rate = floats(handle[9], (2,))[0]
-    clock = floats(handle[11], (count,))
-    history = floats(handle[13], (count, labels, features + 1))
+    place, awake = open_place(state), open_awake(message)
+    labels, features = place.learners, contexts.shape[1]
     noise = np.empty(fakes * labels)
     sums = np.empty(features + 1)
-    for a in range(groups.size):
-        group = groups[a]
+    for a in range(awake.count):
+        group = awake.groups[a]
+        mine = history_of(place, group)
         noise[:] = 0.0
-        scale = math.sqrt(clock[group] + weights[a]) / rate
-        add_laplace(seed, number, group * columns + column, attempt, scale, noise)
+        scale = math.sqrt(mine.clock[0] + awake.weights[a]) / rate
+        add_laplace(seed, number, group * experts + column, attempt, scale, noise)
         for label in range(labels):
             for b in range(features + 1):
-                sums[b] = history[group, label, b]
+                sums[b] = mine.sums[label, b]
             s = 0
             while s + 4 <= fakes:
                 z_0, z_1 = noise[s * labels + label], noise[(s + 1) * labels + label]
@@ -114,39 +116,35 @@ def advise_stumps(handle, groups, weights, x, number, attempt, out):
                     sums[b] += z_0 * contexts[s, b]
                 s += 1
             stump, _ = best_sums(sums)
-            out[a, column, label] = stump_value(stump, x)
+            out[a, 0, label] = stump_value(stump, x)
 
 
-@njit(nogil=True, cache=True)
-def update_stumps(handle, groups, weights, place, costs):
-    """Add the costs at context ``place`` to every awake group, and to the sums, weighted."""
-    count, room, labels, features = handle[0], handle[1], handle[2], handle[3]
-    context = floats(handle[8], (room, features))[place]
-    rate, kappa = floats(handle[9], (2,))
-    every = floats(handle[10], (count, room, labels))
-    clock = floats(handle[11], (count,))
-    stability = floats(handle[12], (count,))
-    sums = floats(handle[13], (count, labels, features + 1))
-    for a in range(groups.size):
-        group, weight = groups[a], weights[a]
-        for label in range(labels):
-            cost = weight * costs[label]
-            every[group, place, label] += cost
-            sums[group, label, features] += cost
-            for b in range(features):
-                sums[group, label, b] += cost * context[b]
-        epsilon = rate / math.sqrt(clock[group] + weight)
-        stability[group] -= weight * math.expm1(-kappa * epsilon * weight)
-        clock[group] += weight
-
-
-@njit(nogil=True, cache=True)
-def update(state, rate, kappa, groups, weights, place, costs):
-    """Add the costs at context ``place`` to every awake group, weighted."""
-    for a in range(groups.size):
-        group, weight = groups[a], weights[a]
-        epsilon = rate / math.sqrt(state.clock[group] + weight)
+@lean
+def update(state, rate, kappa, message, place, context, costs):
+    """Add the costs at context number ``place`` to every awake group, and to the sums, weighted."""
+    every, awake = open_place(state), open_awake(message)
+    for a in range(awake.count):
+        weight = awake.weights[a]
+        mine = history_of(every, awake.groups[a])
         for label in range(costs.size):
-            state.costs[group, place, label] += weight * costs[label]
-        state.stability[group] -= weight * math.expm1(-kappa * epsilon * weight)
-        state.clock[group] += weight
+            cost = weight * costs[label]
+            mine.costs[place, label] += cost
+            if every.extent > 0:
+                mine.sums[label, every.extent - 1] += cost
+                for b in range(every.extent - 1):
+                    mine.sums[label, b] += cost * context[b]
+        epsilon = rate / math.sqrt(mine.clock[0] + weight)
+        mine.stability[0] -= weight * math.expm1(-kappa * epsilon * weight)
+        mine.clock[0] += weight
+
+
+@lean
+def record(state, message, place, costs, offset, stands_for):
+    """Add the costs to the sums of hindsight."""
+    every, awake = open_place(state), open_awake(message)
+    for a in range(awake.count):
+        weight = awake.weights[a] * stands_for
+        mine = history_of(every, awake.groups[a])
+        for label in range(costs.size):
+            mine.seen[place, label] += weight * costs[label]
+        mine.offset[0] += weight * offset

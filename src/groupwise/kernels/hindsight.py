@@ -5,33 +5,94 @@ back and added together, which saves most of the memory traffic. The lower trian
 rows is the truth.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from groupwise.kernels.arithmetic import fma
-from groupwise.kernels.compiled import inlined, lean, stay_apart
-from groupwise.kernels.schedule import next_of
+from groupwise.arrays import Index, Vector
+from groupwise.kernels.addresses import stay_apart
+from groupwise.kernels.cells import fma
+from groupwise.kernels.compiled import Kernel, inlined, lean
+from groupwise.kernels.layout import LANES, ONE, OWN, Layout, open_place
+from groupwise.kernels.stretch import open_stretch
 from groupwise.kernels.vectors import add_and_scale, add_outer
-from groupwise.states import HELD, LANES
+
+HELD = 8
+"""Rows that are held back and then folded into a matrix together."""
+WHOLE = 1 << 14
+"""Rounds of a group after which nothing is held back for a moment: learners may be renewed."""
+
+
+class Sums(NamedTuple):
+    """One group's sums."""
+
+    waiting: Index
+    """How many rows are held back."""
+    rows: Index
+    """How many rows were added; -1 where they weigh more here than for the learners."""
+    power: Vector
+    """Σ w y²."""
+    moment: Vector
+    """Σ w y x."""
+    held: Vector
+    gram: Vector
+    """Σ w x xᵀ, the lower triangle, without the rows held back."""
+
+
+SUMS = Layout(
+    Sums,
+    {
+        "waiting": ONE,
+        "rows": ONE,
+        "power": ONE,
+        "moment": (OWN,),
+        "held": (HELD, OWN),
+        "gram": (OWN, OWN),
+    },
+    integers=("waiting", "rows"),
+    late=("gram",),
+)
+sums_of, give_late = SUMS.view, SUMS.give_late
 
 
 @inlined
-def accumulate(sums, group, xi, xv, weight, y):
-    """Add one row of a group."""
-    if sums.rows[group] >= 0:
-        sums.rows[group] += 1
-    sums.power[group] += weight * y * y
-    if xi.size > 0:
-        if sums.place[group] < 0:
-            sums.place[group] = next_of(sums.placed, 1)
-        matrix = sums.gram[sums.place[group]]
-        add_sparse(matrix, sums.moment[group], xi, xv, weight, y)
-        return
-    count = sums.waiting[group]
-    newest = sums.held[group, count]
-    add_and_scale(sums.moment[group], weight * y, newest, np.sqrt(weight), xv, xv.size)
-    sums.waiting[group] = count + 1
-    if count + 1 == HELD:
-        fold(sums, group)
+def give_matrix(place, group):
+    """Memory for the group's matrix, unless it has it."""
+    if place.late[group] < 0:
+        give_late(place, group)
+
+
+@Kernel
+def record(state, message):
+    """Add the rounds of a stretch; stops early where nothing is held back, every so often."""
+    place, stretch = open_place(state), open_stretch(message)
+    group = stretch.group
+    own = sums_of(place, group)
+    share = stretch.stands_for[0]
+    if share != 1.0:
+        own.rows[0] = -1
+    for i in range(stretch.first, stretch.last):
+        row = stretch.rows[i]
+        start, stop = stretch.indptr[row], stretch.indptr[row + 1]
+        xv = stretch.values[start:stop]
+        weight, y = stretch.weights[stretch.entries[i]] * share, stretch.labels[row]
+        own.power[0] += weight * y * y
+        if own.rows[0] >= 0:
+            own.rows[0] += 1
+        if stretch.full[row] or start == stop:
+            count = own.waiting[0]
+            add_and_scale(own.moment, weight * y, own.held[count], np.sqrt(weight), xv, xv.size)
+            own.waiting[0] = count + 1
+            if count + 1 == HELD:
+                fold(place, group)
+        else:
+            give_matrix(place, group)
+            xi = stretch.indices[start:stop]
+            add_sparse(sums_of(place, group).gram, own.moment, xi, xv, weight, y)
+        if own.rows[0] > 0 and own.rows[0] % WHOLE == 0:
+            fold(place, group)
+            return i + 1
+    return stretch.last
 
 
 @inlined
@@ -46,20 +107,19 @@ def add_sparse(matrix, moment, xi, xv, weight, y):
 
 
 @lean
-def fold(sums, group):
+def fold(place, group):
     """Add the held rows to the lower triangle, and clear them."""
     stay_apart()
-    if sums.place[group] < 0:
-        sums.place[group] = next_of(sums.placed, 1)
-    held = sums.held[group]
-    width = held.shape[1]
-    while width > 0 and _empty(held, width - LANES):
+    give_matrix(place, group)
+    own = sums_of(place, group)
+    width = own.held.shape[1]
+    while width > 0 and _empty(own.held, width - LANES):
         width -= LANES
-    add_outer(sums.gram[sums.place[group]], 1.0, held, width, False)
+    add_outer(own.gram, 1.0, own.held, width, False)
     for k in range(HELD):
         for j in range(width):
-            held[k, j] = 0.0
-    sums.waiting[group] = 0
+            own.held[k, j] = 0.0
+    own.waiting[0] = 0
 
 
 @inlined

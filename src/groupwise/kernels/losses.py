@@ -4,10 +4,15 @@ import math
 
 from groupwise.kernels.compiled import inlined
 
-SQUARE = 0
-ABSOLUTE = 1
-LOG = 2
-ZERO_ONE = 3
+SQUARE, ABSOLUTE, LOG, ZERO_ONE, LINEAR = range(5)
+CODES = {
+    "square": SQUARE,
+    "absolute": ABSOLUTE,
+    "log": LOG,
+    "zero-one": ZERO_ONE,
+    "linear": LINEAR,
+}
+"""The kernels' numbers for what ``Loss.kernel`` names; linear losses are not computed here."""
 
 
 @inlined
@@ -19,9 +24,11 @@ def value(kind, scale, advice, y):
         return abs(advice - y)
     if kind == ZERO_ONE:
         return 0.0 if advice == y else 1.0
-    loss = 0.0
-    if y > 0.0:
-        loss -= y * math.log(advice) if advice > 0.0 else -math.inf
-    if y < 1.0:
-        loss -= (1.0 - y) * math.log1p(-advice) if advice < 1.0 else -math.inf
-    return loss / scale
+    if kind == LOG:
+        loss = 0.0
+        if y > 0.0:
+            loss -= y * math.log(advice) if advice > 0.0 else -math.inf
+        if y < 1.0:
+            loss -= (1.0 - y) * math.log1p(-advice) if advice < 1.0 else -math.inf
+        return loss / scale
+    return math.nan

@@ -1,84 +1,51 @@
-"""What ridge learners need besides the update: forgetting, and getting rid of rounding."""
+"""What ridge learners rarely need: getting rid of rounding, and of a penalty that has faded away.
+
+Compiled when first needed.
+"""
 
 import numpy as np
 
-from groupwise.kernels.arithmetic import invert
-from groupwise.kernels.compiled import compiled, lean, stay_apart
-from groupwise.kernels.hindsight import fold
-from groupwise.kernels.schedule import next_of
+from groupwise.arrays import Vector
+from groupwise.kernels.cells import fma
+from groupwise.kernels.compiled import compiled, lean
+from groupwise.kernels.ridge import EACH, FAINT, FORGETTING, PENALTY
 from groupwise.kernels.vectors import add_outer, combine_first
 
-PENALTY, FORWARD, FORGETTING = 0, 1, 2
-"""The columns of ``parameters``."""
-REFRESH = 1 << 14
-"""Rounds of a group after which P and θ are computed anew, if they are stiff."""
 STIFF = 1e8
-"""That is where the largest sum of squares is this many times the penalty."""
-FAINT = 1e-6
-"""The strength at which a fading penalty is renewed."""
+"""Learners are renewed where the largest sum of squares is this many times the penalty."""
 
 
-@lean
-def give_place(state, parameters, group):
-    """Write I/λ into matrices for the group, unless it has them already."""
-    stay_apart()
-    if state.place[group] >= 0:
-        return
-    place = next_of(state.placed, 1)
-    for learner in range(len(parameters)):
-        inverse = state.inverse[place, learner]
-        for i in range(inverse.shape[0]):
-            inverse[i, i] = 1.0 / parameters[learner, PENALTY]
-    state.place[group] = place
+def stiff(gram: Vector) -> float:
+    """The penalty from which on learners with these sums need no renewal."""
+    return float(np.diag(gram).max()) / STIFF
 
 
 @compiled
-def forget(state, parameters, group, learner, weight):
-    """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
-
-    Called between an update and ``hold``. Columns that no row has used yet fade too, so that a
-    feature that comes later starts where it would have been: at 1 / (λ · strength), to the digit.
-    """
-    stay_apart()
-    give_place(state, parameters, group)
-    penalty = parameters[learner, PENALTY]
-    factor = parameters[learner, FORGETTING] ** weight
-    inverse = state.inverse[state.place[group], learner]
-    held = state.held[group, learner]
-    unused = 1.0 / (penalty * state.strength[group, learner])
-    state.strength[group, learner] *= factor
-    strength = state.strength[group, learner]
-    for i in range(inverse.shape[0]):
-        was_unused = inverse[i, i] == unused
-        for j in range(inverse.shape[1]):
-            inverse[i, j] /= factor
-        if was_unused:
-            inverse[i, i] = 1.0 / (penalty * strength)
-    for k in range(held.shape[0]):
-        for j in range(held.shape[1]):
-            held[k, j] /= np.sqrt(factor)
-    if strength >= FAINT:
-        return
-    newest = (state.waiting[group] + 1) % held.shape[0]
-    add_outer(inverse, -1.0, held[:newest], held.shape[1], True)
-    held[:] = 0.0
-    theta = state.theta[group, learner]
-    moment = np.empty(theta.size)
-    untouched = np.diag(inverse) == 1.0 / (penalty * strength)
-    invert(inverse)
-    combine_first(moment, False, inverse, theta, theta.size, theta.size)
-    for i in range(theta.size):
-        inverse[i, i] += penalty * (1.0 - strength)
-    invert(inverse)
-    for i in range(theta.size):
-        if untouched[i]:
-            inverse[i, i] = 1.0 / penalty
-    combine_first(theta, False, inverse, moment, theta.size, theta.size)
-    state.strength[group, learner] = 1.0
+def restore_penalty(mine, parameters):
+    """Give learners whose penalty has become faint their whole penalty again."""
+    for k in range(len(mine.strength)):
+        strength = mine.strength[k]
+        if strength < FAINT and parameters[k * EACH + FORGETTING] < 1.0:
+            penalty = parameters[k * EACH + PENALTY]
+            inverse, held, theta = mine.inverse[k], mine.held[k], mine.theta[k]
+            add_outer(inverse, -1.0, held[: mine.waiting[0]], held.shape[1], True)
+            held[:] = 0.0
+            moment = np.empty(theta.size)
+            untouched = np.diag(inverse) == 1.0 / (penalty * strength)
+            invert(inverse)
+            combine_first(moment, False, inverse, theta, theta.size, theta.size)
+            for i in range(theta.size):
+                inverse[i, i] += penalty * (1.0 - strength)
+            invert(inverse)
+            for i in range(theta.size):
+                if untouched[i]:
+                    inverse[i, i] = 1.0 / penalty
+            combine_first(theta, False, inverse, moment, theta.size, theta.size)
+            mine.strength[k] = 1.0
 
 
 @compiled
-def refresh(state, parameters, sums, group):
+def renew(mine, parameters, sums):
     """P and θ anew from the sums Σ w x xᵀ and Σ w y x, free of what rounding has done to them.
 
     With a small penalty and collinear columns P has entries of 1/λ, and what is lost of them adds
@@ -86,25 +53,20 @@ def refresh(state, parameters, sums, group):
     keep the empty directions out of the others to the last digit, where an inverse would not.
     Learners whose penalty is not that small are left alone. ``sums`` must be of the same rows.
     """
-    stay_apart()
-    fold(sums, group)
-    gram, moment = sums.gram[sums.place[group]], sums.moment[group]
+    gram, moment = sums.gram, sums.moment
     used = np.flatnonzero(np.diag(gram))
-    stiff = np.diag(gram).max() / STIFF
-    if used.size == 0 or parameters[:, PENALTY].min() > stiff:
-        return
+    largest = np.diag(gram).max()
     matrix = np.empty((used.size, used.size))
     for i in range(used.size):
         for j in range(i + 1):
             matrix[i, j] = matrix[j, i] = gram[used[i], used[j]]
     eigenvalues, directions = np.linalg.eigh(matrix)
     projections = directions.T @ moment[used]
-    for learner in range(len(parameters)):
-        penalty = parameters[learner, PENALTY]
-        if parameters[learner, FORGETTING] < 1.0 or penalty > stiff:
+    for k in range(len(mine.strength)):
+        penalty = parameters[k * EACH + PENALTY]
+        if parameters[k * EACH + FORGETTING] < 1.0 or penalty > largest / STIFF:
             continue
-        inverse = state.inverse[state.place[group], learner]
-        theta = state.theta[group, learner]
+        inverse, theta = mine.inverse[k], mine.theta[k]
         roots = directions / np.sqrt(np.maximum(eigenvalues, 0.0) + penalty)
         renewed = roots @ roots.T
         weights = directions @ (projections / (np.maximum(eigenvalues, 0.0) + penalty))
@@ -112,12 +74,31 @@ def refresh(state, parameters, sums, group):
             theta[used[i]] = weights[i]
             for j in range(i + 1):
                 inverse[used[i], used[j]] = inverse[used[j], used[i]] = renewed[i, j]
-        state.held[group, learner] = 0.0
+        mine.held[k] = 0.0
 
 
-@compiled
-def upkeep(state, parameters, sums, groups):
-    """``refresh`` the groups whose turn it is, after a round of theirs."""
-    for group in groups:
-        if sums.rows[group] > 0 and sums.rows[group] % REFRESH == 0:
-            refresh(state, parameters, sums, group)
+@lean
+def invert(matrix):
+    """The inverse of a positive definite matrix, in place, by Gauss and Jordan.
+
+    Rows and columns that are 0 but for the diagonal are left alone, so what lies beyond the columns
+    in use changes no digit.
+    """
+    size = matrix.shape[0]
+    for k in range(size):
+        pivot = 1.0 / matrix[k, k]
+        row = matrix[k]
+        row[k] = 1.0
+        for j in range(size):
+            row[j] *= pivot
+        for i in range(size):
+            factor = matrix[i, k]
+            if i != k and factor != 0.0:
+                matrix[i, k] = 0.0
+                for j in range(size):
+                    matrix[i, j] = fma(-factor, row[j], matrix[i, j])
+    for i in range(size):
+        for j in range(i):
+            mean = 0.5 * (matrix[i, j] + matrix[j, i])
+            matrix[i, j] = mean
+            matrix[j, i] = mean

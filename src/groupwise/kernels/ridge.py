@@ -1,27 +1,21 @@
-"""Online ridge regression, for all groups and all learners of a group at once.
+"""Online ridge regression, for all learners of a group at once.
 
-Arrays lead with the group axis, then the learner axis: ``theta[g, k]`` belongs to learner k of
-group g. The matrix P = (λI + Σ w x xᵀ)⁻¹ is kept as ``inverse − Σ_j held_j held_jᵀ``: the last
-updates are held back and folded in together, which touches the matrix once instead of once a row.
-``parameters[k]`` holds learner k's penalty, whether it is of the forward form, and its forgetting
-factor.
+The matrix P = (λI + Σ w x xᵀ)⁻¹ is kept as ``inverse − Σ_j held_j held_jᵀ``: the last updates are
+held back and folded in together, which touches the matrix once instead of once a row.
+``parameters`` holds each learner's penalty, whether it is of the forward form, and its forgetting factor.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from groupwise.kernels.arithmetic import dot
-from groupwise.kernels.compiled import compiled, inlined, lean, stay_apart
-from groupwise.kernels.hindsight import accumulate
-from groupwise.kernels.renewal import (
-    FORGETTING,
-    FORWARD,
-    PENALTY,
-    REFRESH,
-    forget,
-    give_place,
-    refresh,
-)
-from groupwise.kernels.schedule import next_of
+from groupwise.arrays import Index, Vector
+from groupwise.kernels.addresses import call_back, stay_apart
+from groupwise.kernels.cells import dot
+from groupwise.kernels.compiled import Kernel, inlined, lean
+from groupwise.kernels.hindsight import HELD, WHOLE, sums_of
+from groupwise.kernels.layout import LEARNER, ONE, OWN, Layout, open_place
+from groupwise.kernels.stretch import open_stretch
 from groupwise.kernels.vectors import (
     add_and_scale,
     add_outer,
@@ -29,22 +23,68 @@ from groupwise.kernels.vectors import (
     combine_rows,
     dense_dots,
     dense_products,
-    prefetch,
 )
-from groupwise.states import HELD, HindsightSums, RidgeState
 
-MANY = 256
-"""Groups from which on they are taken several at a time, and fetched ahead."""
+PENALTY, FORWARD, FORGETTING, EACH = 0, 1, 2, 3
+"""Where in ``parameters`` a learner's numbers are, and how many each has."""
 AHEAD = 4
 """Full rows whose products are formed together, where the matrix stays the same meanwhile."""
+FAINT = 1e-6
+"""The strength at which a fading penalty is renewed."""
+
+
+class Models(NamedTuple):
+    """One group's ridge models."""
+
+    waiting: Index
+    """How many rows are held back."""
+    minimum: Vector
+    """M = Σ w e² / (1 + w xᵀPx) = min_θ λ‖θ‖² + Σ w (θ·x − y)²."""
+    log_determinant: Vector
+    """ln det(A / λ), kept for the forward form."""
+    strength: Vector
+    """What is left of the penalty of a learner that forgets; 1 for all others."""
+    theta: Vector
+    held: Vector
+    inverse: Vector
+    """Late: until rows are folded in, it is I/λ."""
+
+
+MODELS = Layout(
+    Models,
+    {
+        "waiting": ONE,
+        "minimum": (LEARNER,),
+        "log_determinant": (LEARNER,),
+        "strength": (LEARNER,),
+        "theta": (LEARNER, OWN),
+        "held": (LEARNER, HELD, OWN),
+        "inverse": (LEARNER, OWN, OWN),
+    },
+    integers=("waiting",),
+    late=("inverse",),
+    ones=("strength",),
+)
+models_of, give_late = MODELS.view, MODELS.give_late
+
+
+def work_size(learners: int, width: int) -> int:
+    """How many numbers ``learn`` works with."""
+    return learners * AHEAD * width + HELD
 
 
 @inlined
-def inverse_product(state, parameters, group, learner, xi, xv, width, out):
+def number_of(place, learner, which):
+    """One of a learner's parameters."""
+    return place.parameters[learner * EACH + which]
+
+
+@inlined
+def inverse_product(place, group, mine, learner, xi, xv, out):
     """out = inverse · x."""
-    place = state.place[group]
-    if place < 0:
-        factor = 1.0 / parameters[learner, PENALTY]
+    width = mine.theta.shape[1]
+    if place.late[group] < 0:
+        factor = 1.0 / number_of(place, learner, PENALTY)
         out[:width] = 0.0
         if xi.size == 0:
             for k in range(xv.size):
@@ -54,16 +94,15 @@ def inverse_product(state, parameters, group, learner, xi, xv, width, out):
                 out[xi[k]] = factor * xv[k]
     elif xi.size == 0:
         # The matrix is symmetric: its rows are its columns.
-        combine_first(out, False, state.inverse[place, learner], xv, xv.size, width)
+        combine_first(out, False, mine.inverse[learner], xv, xv.size, width)
     else:
-        combine_rows(out, state.inverse[place, learner], xi, xv, width)
+        combine_rows(out, mine.inverse[learner], xi, xv, width)
 
 
 @inlined
-def subtract_held(state, group, learner, xi, xv, width, out, factors):
+def subtract_held(mine, learner, xi, xv, out, factors):
     """out −= Σ_j ⟨held_j, x⟩ held_j, which makes P x of inverse · x."""
-    held = state.held[group, learner]
-    count = state.waiting[group]
+    held, count = mine.held[learner], mine.waiting[0]
     if count == 0:
         return
     if xi.size == 0:
@@ -71,244 +110,180 @@ def subtract_held(state, group, learner, xi, xv, width, out, factors):
     else:
         for j in range(count):
             factors[j] = -dot(held[j], xi, xv)
-    combine_first(out, True, held, factors, count, width)
+    combine_first(out, True, held, factors, count, held.shape[1])
 
 
-@inlined
-def advise_one(state, parameters, group, learner, xi, xv, weight, width, product, factors):
+@Kernel
+def advise(state, message):
     """θ·x, or θ·x / (1 + w xᵀPx) in the forward form."""
-    estimate = dot(state.theta[group, learner], xi, xv)
-    if parameters[learner, FORWARD] and estimate != 0.0:
-        inverse_product(state, parameters, group, learner, xi, xv, width, product)
-        subtract_held(state, group, learner, xi, xv, width, product, factors)
-        estimate /= 1.0 + weight * dot(product, xi, xv)
-    return estimate
+    place, stretch = open_place(state), open_stretch(message)
+    group, i = stretch.group, stretch.first
+    mine = models_of(place, group)
+    width = mine.theta.shape[1]
+    product, factors = stretch.work[:width], stretch.work[width : width + HELD]
+    row, entry = stretch.rows[i], stretch.entries[i]
+    start, stop = stretch.indptr[row], stretch.indptr[row + 1]
+    xi = stretch.indices[start : start if stretch.full[row] else stop]
+    xv = stretch.values[start:stop]
+    for k in range(place.learners):
+        estimate = dot(mine.theta[k], xi, xv)
+        if number_of(place, k, FORWARD) != 0.0 and estimate != 0.0:
+            inverse_product(place, group, mine, k, xi, xv, product)
+            subtract_held(mine, k, xi, xv, product, factors)
+            estimate /= 1.0 + stretch.weights[entry] * dot(product, xi, xv)
+        stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
+    return stretch.last
 
 
 @inlined
-def step_one(state, parameters, group, learner, xi, xv, weight, y, width, product, factors):
+def step(place, mine, learner, xi, xv, weight, y, product, factors):
     """Advice on x, then the update with (x, y) at this weight, given inverse · x."""
-    subtract_held(state, group, learner, xi, xv, width, product, factors)
-    theta, held = state.theta[group, learner], state.held[group, learner]
-    waiting = state.waiting[group]
+    subtract_held(mine, learner, xi, xv, product, factors)
+    theta, newest = mine.theta[learner], mine.held[learner, mine.waiting[0]]
     estimate = dot(theta, xi, xv)
     spread = weight * dot(product, xi, xv)
     error = y - estimate
     share = weight / (1.0 + spread)  # P loses share · (P x)(P x)ᵀ
-    add_and_scale(theta, share * error, held[waiting], np.sqrt(share), product, width)
-    state.minimum[group, learner] += share * error * error
-    if waiting + 1 == HELD:
-        fold_back(state, parameters, group, learner, width)
-    if parameters[learner, FORGETTING] < 1.0:
-        forget(state, parameters, group, learner, weight)
-    if parameters[learner, FORWARD]:
-        state.log_determinant[group, learner] += np.log1p(spread)
+    add_and_scale(theta, share * error, newest, np.sqrt(share), product, theta.size)
+    mine.minimum[learner] += share * error * error
+    if number_of(place, learner, FORWARD) != 0.0:
+        mine.log_determinant[learner] += np.log1p(spread)
         return estimate / (1.0 + spread)
     return estimate
 
 
-@lean
-def fold_back(state, parameters, group, learner, width):
-    """inverse −= Σ_j held_j held_jᵀ."""
-    stay_apart()
-    give_place(state, parameters, group)
-    inverse = state.inverse[state.place[group], learner]
-    add_outer(inverse, -1.0, state.held[group, learner], width, True)
+@inlined
+def forgetful(place):
+    """Does any of the learners forget?"""
+    least = 1.0
+    for k in range(place.learners):
+        least = min(least, number_of(place, k, FORGETTING))
+    return least < 1.0
 
 
 @inlined
-def hold(state, group):
-    """Count one more held-back row of the group (all its learners hold the same rows)."""
-    state.waiting[group] = (state.waiting[group] + 1) % HELD
-
-
-@inlined
-def advise(state, parameters, groups, weights, xi, xv, width, advice, room):
-    """advice[a, k]: what learner k of the a-th awake group says about x.
-
-    ``room`` is for ``width`` + ``HELD`` numbers to work with.
-    """
-    product, factors = room[:width], room[width:]
-    for a in range(groups.size):
-        for k in range(len(parameters)):
-            advice[a, k] = advise_one(
-                state, parameters, groups[a], k, xi, xv, weights[a], width, product, factors
-            )
-
-
-@inlined
-def step(state, parameters, groups, weights, xi, xv, y, width, advice, room):
-    """One round for all awake groups: their advice, then their updates."""
-    product, factors = room[:width], room[width:]
-    for a in range(groups.size):
-        group = groups[a]
-        for k in range(len(parameters)):
-            inverse_product(state, parameters, group, k, xi, xv, width, product)
-            advice[a, k] = step_one(
-                state, parameters, group, k, xi, xv, weights[a], y, width, product, factors
-            )
-        hold(state, group)
-
-
-@inlined
-def products_ahead(mine, parameters, places, cells, width, starts, products):
+def products_ahead(place, group, mine, stretch, i, products):
     """``inverse`` · x of the next rows at once, where they are full and of one length.
 
     Returns how many rows it did: ``AHEAD``, or 0 where ``inverse`` changes before they are through.
     """
-    if mine.place[0] < 0 or HELD - mine.waiting[0] < AHEAD or places.size < AHEAD:
+    if place.late[group] < 0 or HELD - mine.waiting[0] < AHEAD or stretch.last - i < AHEAD:
         return 0
-    size = cells.indptr[places[0] + 1] - cells.indptr[places[0]]
+    first = stretch.rows[i]
+    size = stretch.indptr[first + 1] - stretch.indptr[first]
     for r in range(AHEAD):
-        row = places[r]
-        starts[r] = cells.indptr[row]
-        if not cells.full[row] or cells.indptr[row + 1] - starts[r] != size:
+        row = stretch.rows[i + r]
+        stretch.marks[r] = stretch.indptr[row]
+        if not stretch.full[row] or stretch.indptr[row + 1] - stretch.marks[r] != size:
             return 0
-    for k in range(len(parameters)):
-        if parameters[k, FORGETTING] < 1.0:
-            return 0
-    for k in range(len(parameters)):
-        inverse = mine.inverse[mine.place[0], k]
-        dense_products(products[k], inverse, cells.values, starts, size, width)
+    width = mine.theta.shape[1]
+    for k in range(place.learners):
+        matrix = mine.inverse[k]
+        dense_products(products[k], matrix, stretch.values, stretch.marks, size, width)
     return AHEAD
 
 
-@inlined
-def group_rounds(mine, parameters, own, hindsight, rounds, weights, cells, labels, room):
-    """Rounds of the only group in ``mine``, whose sums are in ``own``."""
-    entries, rows = rounds
-    advice, width, products, factors, starts = room
+@Kernel
+def learn(state, message):
+    """Advice and update, round by round."""
+    place, stretch = open_place(state), open_stretch(message)
+    group = stretch.group
+    mine = models_of(place, group)
+    learners, width = mine.theta.shape
+    size = learners * AHEAD * width
+    products = stretch.work[:size].reshape((learners, AHEAD, width))
+    factors = stretch.work[size : size + HELD]
+    fading = forgetful(place)
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
-    only = np.int64(0)  # not a literal, for which all would be compiled once more
-    for i in range(rows.size):
-        entry, row = entries[i], rows[i]
-        start, stop = cells.indptr[row], cells.indptr[row + 1]
-        xi = cells.indices[start : start if cells.full[row] else stop]
-        xv = cells.values[start:stop]
-        if ready == 0:
-            ready = products_ahead(mine, parameters, rows[i:], cells, width, starts, products)
-        weight, y = weights[entry], labels[row]
-        for k in range(len(parameters)):
+    for i in range(stretch.first, stretch.last):
+        row, entry = stretch.rows[i], stretch.entries[i]
+        start, stop = stretch.indptr[row], stretch.indptr[row + 1]
+        xi = stretch.indices[start : start if stretch.full[row] else stop]
+        xv = stretch.values[start:stop]
+        if ready == 0 and not fading:
+            ready = products_ahead(place, group, mine, stretch, i, products)
+        weight, y = stretch.weights[entry], stretch.labels[row]
+        for k in range(learners):
             product = products[k, AHEAD - max(ready, 1)]
             if ready == 0:
-                inverse_product(mine, parameters, only, k, xi, xv, width, product)
-            advice[entry, k] = step_one(
-                mine, parameters, only, k, xi, xv, weight, y, width, product, factors
-            )
+                inverse_product(place, group, mine, k, xi, xv, product)
+            advice = step(place, mine, k, xi, xv, weight, y, product, factors)
+            stretch.advice[entry * stretch.columns + stretch.column + k] = advice
         ready = max(0, ready - 1)
-        hold(mine, only)
-        if hindsight:
-            accumulate(own, only, xi, xv, weight, y)
-            if own.rows[0] > 0 and own.rows[0] % REFRESH == 0:
-                refresh(mine, parameters, own, only)
-                ready = 0  # a file of schema 1 was folded, so that this can come amid the eight
-
-
-@inlined
-def _copy(state, group, sums, from_state, from_group, from_sums):
-    """Copy a group's single numbers."""
-    state.place[group] = from_state.place[from_group]
-    state.waiting[group] = from_state.waiting[from_group]
-    for k in range(state.minimum.shape[1]):
-        state.minimum[group, k] = from_state.minimum[from_group, k]
-        state.log_determinant[group, k] = from_state.log_determinant[from_group, k]
-        state.strength[group, k] = from_state.strength[from_group, k]
-    sums.place[group] = from_sums.place[from_group]
-    sums.power[group] = from_sums.power[from_group]
-    sums.waiting[group] = from_sums.waiting[from_group]
-    sums.rows[group] = from_sums.rows[from_group]
-
-
-@inlined
-def _fetch_numbers(state, sums, group):
-    """Ask for a group's single numbers."""
-    learners = state.minimum.shape[1]
-    prefetch(state.place, group, 1)
-    prefetch(state.waiting, group, 1)
-    for figures in (state.minimum, state.log_determinant, state.strength):
-        prefetch(figures, group * learners, learners)
-    prefetch(sums.place, group, 1)
-    prefetch(sums.power, group, 1)
-    prefetch(sums.waiting, group, 1)
-    prefetch(sums.rows, group, 1)
-
-
-@inlined
-def _fetch_rows(state, sums, group, width):
-    """Ask for a group's vectors; its single numbers are there."""
-    _, learners, columns = state.theta.shape
-    for k in range(learners):
-        expert = group * learners + k
-        prefetch(state.theta, expert * columns, width)
-        for j in range(state.waiting[group] + 1):
-            prefetch(state.held, (expert * HELD + j) * columns, width)
-    columns = sums.moment.shape[1]
-    if columns > 0:
-        prefetch(sums.moment, group * columns, width)
-        prefetch(sums.held, (group * HELD + sums.waiting[group]) * columns, width)
+        mine.waiting[0] = (mine.waiting[0] + 1) % HELD
+        if mine.waiting[0] == 0:
+            fold(place, group)
+            mine = models_of(place, group)
+        if fading:
+            fade(place, group, weight)
+            mine = models_of(place, group)
+    if place.beside != 0:
+        renew_if_due(place, group)
+    return stretch.last
 
 
 @lean
-def _take(queue, state, parameters, sums, hindsight, parts, weights, cells, labels, room, own_room):
-    """See ``step_subsequences``; ``room`` and ``own_room`` are to work in."""
+def give_matrices(place, group):
+    """Memory for the group's matrices, which begin as I/λ, unless it has them."""
     stay_apart()
-    counts, power, figures = own_room
-    width = room[1]
-    total = parts.groups.size
-    batch = 1 + total // MANY
-    turn = next_of(queue, batch)
-    while turn < total:
-        last = min(turn + batch, total)
-        for i in range(turn, last):
-            # Many groups are not in the cache; what is needed soon is on its way meanwhile.
-            if total > MANY and i + 4 < last:
-                _fetch_numbers(state, sums, parts.groups[i + 4])
-                _fetch_rows(state, sums, parts.groups[i + 2], width)
-                row = parts.rows[parts.starts[i + 2]]
-                prefetch(cells.values, cells.indptr[row], cells.indptr[row + 1] - cells.indptr[row])
-            group = parts.groups[i]
-            only = slice(group, group + 1)
-            # Single numbers of neighbouring groups share cache lines, which threads fight over.
-            mine = RidgeState(
-                state.theta[only],
-                state.inverse,
-                counts[0],
-                state.placed,
-                state.held[only],
-                counts[1],
-                figures[0],
-                figures[1],
-                figures[2],
-            )
-            own = HindsightSums(
-                sums.gram,
-                counts[2],
-                sums.placed,
-                sums.moment[only],
-                power,
-                sums.held[only],
-                counts[3],
-                counts[4],
-            )
-            _copy(mine, np.int64(0), own, state, group, sums)
-            part = slice(parts.starts[i], parts.starts[i + 1])
-            rounds = parts.entries[part], parts.rows[part]
-            group_rounds(mine, parameters, own, hindsight, rounds, weights, cells, labels, room)
-            _copy(state, group, sums, mine, np.int64(0), own)
-        turn = next_of(queue, batch)
+    if place.late[group] >= 0:
+        return
+    give_late(place, group)
+    mine = models_of(place, group)
+    for k in range(place.learners):
+        for i in range(mine.theta.shape[1]):
+            mine.inverse[k, i, i] = 1.0 / number_of(place, k, PENALTY)
 
 
-@compiled
-def step_subsequences(
-    queue, state, parameters, sums, hindsight, parts, weights, cells, labels, width, advice
-):
-    """All rounds of groups from the queue, each in its order, until the queue is empty.
+@lean
+def fold(place, group):
+    """inverse −= Σ_j held_j held_jᵀ."""
+    stay_apart()
+    give_matrices(place, group)
+    mine = models_of(place, group)
+    for k in range(place.learners):
+        add_outer(mine.inverse[k], -1.0, mine.held[k], mine.theta.shape[1], True)
 
-    ``parts`` says where each group's rounds are; see ``schedule.subsequences``. Fills
-    ``advice[entry]`` and, with ``hindsight``, adds the rows to ``sums``.
+
+@lean
+def fade(place, group, weight):
+    """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
+
+    Columns that no row has used yet fade too, so that a feature that comes later starts where it
+    would have been: at 1 / (λ · strength), to the digit.
     """
-    learners = len(parameters)
-    products, factors = np.empty((learners, AHEAD, width)), np.empty(HELD)
-    room = advice, width, products, factors, np.empty(AHEAD, dtype=np.int64)
-    own_room = np.empty((5, 1), dtype=np.int64), np.empty(1), np.empty((3, 1, learners))
-    _take(queue, state, parameters, sums, hindsight, parts, weights, cells, labels, room, own_room)
+    stay_apart()
+    give_matrices(place, group)
+    mine = models_of(place, group)
+    faint = False
+    for k in range(place.learners):
+        forgetting = number_of(place, k, FORGETTING)
+        if not forgetting < 1.0:
+            continue
+        penalty = number_of(place, k, PENALTY)
+        factor = forgetting**weight
+        inverse, held = mine.inverse[k], mine.held[k]
+        unused = 1.0 / (penalty * mine.strength[k])
+        mine.strength[k] *= factor
+        for i in range(inverse.shape[0]):
+            was_unused = inverse[i, i] == unused
+            for j in range(inverse.shape[1]):
+                inverse[i, j] /= factor
+            if was_unused:
+                inverse[i, i] = 1.0 / (penalty * mine.strength[k])
+        for r in range(held.shape[0]):
+            for j in range(held.shape[1]):
+                held[r, j] /= np.sqrt(factor)
+        faint = faint or mine.strength[k] < FAINT
+    if faint:
+        call_back(place.upkeep, group)
+
+
+@lean
+def renew_if_due(place, group):
+    """Ask for the learners to be renewed from the sums, where these are whole."""
+    stay_apart()
+    beside = open_place(place.beside)
+    sums = sums_of(beside, group)
+    if sums.rows[0] > 0 and sums.rows[0] % WHOLE == 0:
+        call_back(place.upkeep, group)

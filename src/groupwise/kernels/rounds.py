@@ -1,60 +1,119 @@
 """One round of the reduction after the learners spoke: weights, play, and what the label does.
 
-``aggregator`` is the state of the sleeping-experts algorithm: R = ``regret`` and C = ``absolute``
-per expert (group, learner), the prior ``mass``, and the ``largest`` |r| ever seen.
 Everything is in scaled losses.
 """
 
 import math
+from typing import Any, NamedTuple
 
+from numba import types
+
+from groupwise.arrays import Vector
 from groupwise.kernels.adanormalhedge import exponent, spread
-from groupwise.kernels.compiled import inlined, lean
-from groupwise.kernels.ledger import charge
+from groupwise.kernels.addresses import INTERPRETED
+from groupwise.kernels.compiled import entry, inlined, lean
+from groupwise.kernels.layout import LEARNER, ONE, Layout, Message, open_place
 from groupwise.kernels.losses import value
 from groupwise.kernels.philox import AGGREGATOR, uniform
 from groupwise.kernels.specialists import substitution
+from groupwise.kernels.stretch import open_awake
 from groupwise.kernels.vectors import prefetch
 
-GIVEN = -1
-ADA_NORMAL_HEDGE = 0
-SPECIALISTS = 1
-
-MEAN = 0
-SAMPLE = 1
-SUBSTITUTION = 2
+GIVEN, ADA_NORMAL_HEDGE, SPECIALISTS = range(3)
+AGGREGATORS = {"": GIVEN, "AdaNormalHedge": ADA_NORMAL_HEDGE, "Specialists": SPECIALISTS}
+"""The kernels' numbers for what an aggregator names as its kernel; GIVEN: it is in Python."""
+MEAN, SAMPLE, SUBSTITUTION = range(3)
+PLAYS = {"mean": MEAN, "sample": SAMPLE, "substitution": SUBSTITUTION}
 
 MANY = 2_048
 """Groups from which on their figures are fetched ahead."""
 
 
+class Experts(NamedTuple):
+    """What the sleeping-experts algorithm knows of a group's learners, each of them an expert."""
+
+    regret: Vector
+    """R_i = Σ I_i(ℓ̂ − ℓ_i)."""
+    absolute: Vector
+    """C_i = Σ |I_i(ℓ̂ − ℓ_i)|."""
+    mass: Vector
+    """The prior mass m_i, given when the expert is made and never changed."""
+
+
+class Books(NamedTuple):
+    """Sums over the settled rounds of a group, weighted by membership."""
+
+    rounds: Vector
+    loss: Vector
+    """Losses of the plays; their expectation over the aggregator's draw where it samples."""
+    realised_loss: Vector
+    delay: Vector
+    baseline_loss: Vector
+    expert_loss: Vector
+    """Losses of each learner of the group, at settlement."""
+
+
+class Settings(NamedTuple):
+    """What the kernels need to know of a configuration, and where the sums are."""
+
+    aggregator: int
+    play: int
+    loss: int
+    seed: int
+    numbers: Vector
+    """η, the loss's scale, and the range that advice is clipped to."""
+    largest: Vector
+    """The largest |r_i| of any expert in any round; above 1 the guarantee is void."""
+    experts: int
+    books: int
+
+
+EXPERTS = Layout(Experts, {"regret": (LEARNER,), "absolute": (LEARNER,), "mass": (LEARNER,)})
+BOOKS = Layout(
+    Books,
+    {
+        "rounds": ONE,
+        "loss": ONE,
+        "realised_loss": ONE,
+        "delay": ONE,
+        "baseline_loss": ONE,
+        "expert_loss": (LEARNER,),
+    },
+)
+SETTINGS = Message(Settings)
+experts_of, books_of, open_settings = EXPERTS.view, BOOKS.view, SETTINGS.open
+
+
 @inlined
-def weigh(kind, eta, aggregator, groups, weights, probabilities):
+def weigh(settings, groups, weights, probabilities):
     """p_i ∝ q_i I_i w(R_i, C_i) over the awake experts; p_i ∝ q_i I_i where all of these are 0.
 
     With ``GIVEN`` (an aggregator written in Python) ``probabilities`` comes holding the ln w.
     """
-    learners = probabilities.shape[1]
+    kind, eta = settings.aggregator, settings.numbers[0]
+    place = open_place(settings.experts)
+    count, learners = probabilities.shape
     top = -math.inf
-    for a in range(groups.size):
-        g = groups[a]
+    for a in range(count):
+        own = experts_of(place, groups[a])
         for k in range(learners):
             if kind == ADA_NORMAL_HEDGE:
-                probabilities[a, k] = exponent(aggregator.regret[g, k], aggregator.absolute[g, k])
+                probabilities[a, k] = exponent(own.regret[k], own.absolute[k])
             elif kind == SPECIALISTS:
-                probabilities[a, k] = eta * aggregator.regret[g, k]
+                probabilities[a, k] = eta * own.regret[k]
             top = max(top, probabilities[a, k])
     total = 0.0
-    for a in range(groups.size):
-        g = groups[a]
+    for a in range(count):
+        own = experts_of(place, groups[a])
         for k in range(learners):
             below = probabilities[a, k] - top
-            probabilities[a, k] = aggregator.mass[g, k] * weights[a]
+            probabilities[a, k] = own.mass[k] * weights[a]
             if below < 0.0:
                 probabilities[a, k] *= math.exp(below)
             if kind == ADA_NORMAL_HEDGE and top > -math.inf and probabilities[a, k] > 0.0:
-                probabilities[a, k] *= spread(aggregator.regret[g, k], aggregator.absolute[g, k])
+                probabilities[a, k] *= spread(own.regret[k], own.absolute[k])
             total += probabilities[a, k]
-    for a in range(groups.size):
+    for a in range(count):
         for k in range(learners):
             probabilities[a, k] /= total
 
@@ -84,12 +143,12 @@ def draw(seed, number, probabilities):
 
 
 @inlined
-def play(kind, eta, seed, number, probabilities, advice):
+def play(settings, number, probabilities, advice):
     """The prediction: the mean of the advice, the advice of one expert, or the substitution."""
-    if kind == SUBSTITUTION:
-        return substitution(eta, probabilities, advice)
-    if kind == SAMPLE:
-        place = draw(seed, number, probabilities)
+    if settings.play == SUBSTITUTION:
+        return substitution(settings.numbers[0], probabilities, advice)
+    if settings.play == SAMPLE:
+        place = draw(settings.seed, number, probabilities)
         return advice[place // advice.shape[1], place % advice.shape[1]]
     total = 0.0
     for a in range(advice.shape[0]):
@@ -109,65 +168,118 @@ def expectation(probabilities, losses):
 
 
 @inlined
-def predict(settings, aggregator, groups, weights, number, advice, probabilities):
+def play_now(settings, groups, weights, number, advice, probabilities):
     """Clip the advice, weigh the experts, play. Changes no state."""
-    clip(advice, settings.low, settings.high)
-    weigh(settings.aggregator, settings.eta, aggregator, groups, weights, probabilities)
-    return play(settings.play, settings.eta, settings.seed, number, probabilities, advice)
+    clip(advice, settings.numbers[2], settings.numbers[3])
+    weigh(settings, groups, weights, probabilities)
+    return play(settings, number, probabilities, advice)
 
 
 @inlined
-def score(settings, prediction, y, advice, probabilities, losses):
+def losses_of(settings, prediction, y, advice, probabilities, losses):
     """losses of the advice on y, and ℓ̂, what the aggregator is charged: ``(charged, realised)``."""
+    scale = settings.numbers[1]
     for a in range(advice.shape[0]):
         for k in range(advice.shape[1]):
-            losses[a, k] = value(settings.loss, settings.scale, advice[a, k], y)
-    realised = value(settings.loss, settings.scale, prediction, y)
+            losses[a, k] = value(settings.loss, scale, advice[a, k], y)
+    realised = value(settings.loss, scale, prediction, y)
     if settings.play == SAMPLE:
         return expectation(probabilities, losses), realised
     return realised, realised
 
 
 @inlined
-def absorb(aggregator, groups, weights, losses, charged):
+def absorb(settings, groups, weights, losses, charged):
     """r_i = I_i(ℓ̂ − ℓ_i); R_i += r_i; C_i += |r_i|."""
-    for a in range(groups.size):
-        g = groups[a]
+    place = open_place(settings.experts)
+    for a in range(losses.shape[0]):
+        own = experts_of(place, groups[a])
         for k in range(losses.shape[1]):
             regret = weights[a] * (charged - losses[a, k])
-            aggregator.regret[g, k] += regret
-            aggregator.absolute[g, k] += abs(regret)
-            aggregator.largest[0] = max(aggregator.largest[0], abs(regret))
+            own.regret[k] += regret
+            own.absolute[k] += abs(regret)
+            settings.largest[0] = max(settings.largest[0], abs(regret))
 
 
 @inlined
-def settle(settings, aggregator, groups, weights, number, advice, y, probabilities, losses):
-    """Weights and play as of now, their losses on y, and the aggregator's update.
+def enter(settings, groups, weights, stands_for, losses, charged, played, realised, baseline):
+    """Enter a round in the books; ``charged`` is ℓ̂ at settlement, ``played`` that of the play."""
+    place = open_place(settings.books)
+    for a in range(losses.shape[0]):
+        own = books_of(place, groups[a])
+        weight = weights[a] * stands_for
+        for k in range(losses.shape[1]):
+            own.expert_loss[k] += weight * losses[a, k]
+        own.rounds[0] += weight
+        own.loss[0] += weight * played
+        own.realised_loss[0] += weight * realised
+        own.delay[0] += weight * (played - charged)
+        own.baseline_loss[0] += weight * baseline
 
-    Returns ``(prediction, charged, realised)``.
+
+@entry
+def predict(message, awake_message, number, said):
+    """Steps (a) and (b), after the learners spoke: ``said`` is advice, then probabilities."""
+    settings, awake = open_settings(message), open_awake(awake_message)
+    return play_now(settings, awake.groups, awake.weights, number, said[0], said[1])
+
+
+@entry
+def follow(message, awake_message, number, probabilities):
+    """The weights of the awake experts, and the flat place of the one to follow."""
+    settings, awake = open_settings(message), open_awake(awake_message)
+    weigh(settings, awake.groups, awake.weights, probabilities)
+    return draw(settings.seed, number, probabilities)
+
+
+@entry
+def score(message, prediction, y, said, losses):
+    """The losses of an earlier play on its label: ``(charged, realised)``."""
+    return losses_of(open_settings(message), prediction, y, said[0], said[1], losses)
+
+
+@entry
+def settle(message, awake_message, number, y, stands_for, baseline, said, played, realised, single):
+    """Step (c) for the aggregator and the books, after the learners spoke and were updated.
+
+    ``said`` has room for advice, probabilities and losses. ``baseline`` is the place of the awake
+    group whose first learner is the single model, -1 for none. ``played``, ``realised`` and
+    ``single`` are the losses of what was played; ``played`` is not a number where that is this very
+    play. Returns the play as of now.
     """
-    prediction = predict(settings, aggregator, groups, weights, number, advice, probabilities)
-    charged, realised = score(settings, prediction, y, advice, probabilities, losses)
-    absorb(aggregator, groups, weights, losses, charged)
-    return prediction, charged, realised
+    settings, awake = open_settings(message), open_awake(awake_message)
+    advice, probabilities, losses = said[0], said[1], said[2]
+    prediction = play_now(settings, awake.groups, awake.weights, number, advice, probabilities)
+    charged, own = losses_of(settings, prediction, y, advice, probabilities, losses)
+    absorb(settings, awake.groups, awake.weights, losses, charged)
+    if math.isnan(played):
+        played, realised = charged, own
+        single = losses[baseline, 0] if baseline >= 0 else math.nan
+    groups, weights = awake.groups, awake.weights
+    enter(settings, groups, weights, stands_for, losses, charged, played, realised, single)
+    return prediction
+
+
+@entry
+def absorb_and_enter(message, awake_message, stands_for, losses, charged, played, realised, single):
+    """The aggregator's update and the books' entry, with losses that come from elsewhere."""
+    settings, awake = open_settings(message), open_awake(awake_message)
+    groups, weights = awake.groups, awake.weights
+    absorb(settings, groups, weights, losses, charged)
+    enter(settings, groups, weights, stands_for, losses, charged, played, realised, single)
 
 
 @inlined
-def _fetch(aggregator, ledger, group):
+def _fetch(settings, group):
     """Ask for a group's figures."""
-    learners = aggregator.mass.shape[1]
-    for figures in (aggregator.regret, aggregator.absolute, aggregator.mass, ledger.expert_loss):
-        prefetch(figures, group * learners, learners)
-    for sums in (ledger.rounds, ledger.loss, ledger.realised_loss, ledger.delay):
-        prefetch(sums, group, 1)
-    prefetch(ledger.baseline_loss, group, 1)
+    for message in (settings.experts, settings.books):
+        place = open_place(message)
+        prefetch(place.pool, place.block[group], 2 * place.learners + 6)
 
 
 @lean
 def settle_stream(
-    settings,
-    aggregator,
-    ledger,
+    message,
     indptr,
     groups,
     weights,
@@ -182,46 +294,45 @@ def settle_stream(
     probabilities,
     losses,
 ):
-    """``settle`` and the ledger's ``charge`` for every row of a stream whose labels come at once.
+    """``settle`` for every row of a stream whose labels come at once.
 
     Row t has the awake groups ``groups[indptr[t]:indptr[t + 1]]``; advice, probabilities and losses
-    are aligned with that list. The first learner of the group ``baseline`` is the baseline;
+    are aligned with that list. The first learner of the group ``baseline`` is the single model;
     ``nobody`` is played where no group is awake.
     """
-    many = len(aggregator.mass) > MANY
+    settings = open_settings(message)
+    many = open_place(settings.books).groups > MANY
     for t in range(labels.size):
         if many and t + 4 < labels.size:  # what is needed soon is on its way meanwhile
-            for entry in range(indptr[t + 4], indptr[t + 5]):
-                _fetch(aggregator, ledger, groups[entry])
+            for e in range(indptr[t + 4], indptr[t + 5]):
+                _fetch(settings, groups[e])
         first, last = indptr[t], indptr[t + 1]
+        y = labels[t]
         if first == last:
             prediction[t] = nobody
-            expected[t] = value(settings.loss, settings.scale, nobody, labels[t])
+            expected[t] = value(settings.loss, settings.numbers[1], nobody, y)
             realised[t] = expected[t]
             continue
-        prediction[t], expected[t], realised[t] = settle(
-            settings,
-            aggregator,
-            groups[first:last],
-            weights[first:last],
-            first_number + t,
-            advice[first:last],
-            labels[t],
-            probabilities[first:last],
-            losses[first:last],
-        )
+        awake, member = groups[first:last], weights[first:last]
+        said, odds, lost = advice[first:last], probabilities[first:last], losses[first:last]
+        prediction[t] = play_now(settings, awake, member, first_number + t, said, odds)
+        expected[t], realised[t] = losses_of(settings, prediction[t], y, said, odds, lost)
+        absorb(settings, awake, member, lost, expected[t])
         single = math.nan
-        for entry in range(first, last):
-            if groups[entry] == baseline:
-                single = losses[entry, 0]
-        for entry in range(first, last):
-            charge(
-                ledger,
-                groups[entry],
-                weights[entry],
-                losses[entry],
-                expected[t],
-                expected[t],
-                realised[t],
-                single,
-            )
+        for e in range(last - first):
+            if awake[e] == baseline:
+                single = lost[e, 0]
+        enter(settings, awake, member, 1.0, lost, expected[t], expected[t], realised[t], single)
+
+
+_SAID = types.float64[:, :, ::1]
+_AWAKE = (types.int64, types.int64, types.int64)
+_SIGNATURES = {
+    "predict": (*_AWAKE, _SAID),
+    "settle": (*_AWAKE, *(types.float64,) * 2, types.int64, _SAID, *(types.float64,) * 3),
+}
+
+
+def ready(function: Any) -> Any:
+    """A single round's function, which does not look at the types of its arguments again."""
+    return function if INTERPRETED else function.compile(_SIGNATURES[function.__name__])

@@ -1,13 +1,11 @@
-"""From rows to subsequences, and a queue of them for threads."""
+"""From rows to subsequences: the rounds of each group."""
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
+from groupwise.arrays import Index
 from groupwise.kernels.compiled import compiled
-from groupwise.states import Index
 
 
 class Parts(NamedTuple):
@@ -21,17 +19,6 @@ class Parts(NamedTuple):
     starts: Index
     entries: Index
     rows: Index
-
-
-@intrinsic
-def next_of(typing_context, queue, count):
-    """The first of the next ``count`` numbers from a queue that other threads take from too."""
-
-    def generate(context, builder, signature, arguments):
-        place = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        return builder.atomic_rmw("add", place, arguments[1], "monotonic")
-
-    return types.int64(queue, types.int64), generate
 
 
 @compiled

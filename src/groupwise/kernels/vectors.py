@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from groupwise.states import LANES
+from groupwise.kernels.layout import LANES
 
 _DOUBLE = ir.DoubleType()
 _WORD = ir.IntType(64)

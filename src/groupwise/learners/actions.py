@@ -1,17 +1,16 @@
-"""What learners of discrete actions share: the contract of their banks, and checks.
+"""What learners of discrete actions share: how their advice loses, and their state in files.
 
-An action learner (``FTPL``, ``ContextualFTPL``) makes a *bank*, its copies for all groups. Labels
-reach a bank as cost vectors: an action a loses ⟨a, costs⟩, up to a constant.
+Labels reach such a learner as cost vectors: an action a loses ⟨a, costs⟩, up to a constant.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
-from groupwise.losses import Loss
-from groupwise.protocols import Awake, Row
-from groupwise.states import Vector
+from groupwise.arrays import Vector
+from groupwise.kernels import actions
+from groupwise.protocols import Bank, Setting
 
 MONTE_CARLO_SEED = 0
 MONTE_CARLO_DRAWS = 1_000
@@ -19,87 +18,33 @@ HEURISTIC_DRAWS = 20
 """How often an oracle is asked to estimate the W of a run-time bound: exact ones, heuristics."""
 
 
-class Seat(NamedTuple):
-    """Which of the learners on a group a bank is, and the model's seed: these name its noise."""
+class ActionBank(Bank):
+    """One learner's copies for all groups. To be derived from."""
 
-    column: int
-    columns: int
-    seed: int
-
-
-class ActionBank(Protocol):
-    """One learner's copies for all groups."""
-
-    dimension: int
-    """The length of an action."""
-    integral: bool
+    actions: ClassVar[bool] = True
+    integral: bool = True
     """Are actions vectors of 0 and 1?"""
-    exact: bool
+    exact: bool = True
     """Does the oracle find the best action, always?"""
-    comparator: str
-    """What ``best`` is the loss of."""
 
-    def reserve(self, groups: int, features: int = 0) -> None:
-        """Make room; the new slots hold learners that have seen nothing."""
+    def __init__(self, column: int, setting: Setting, dimension: int) -> None:
+        self.column = column
+        self.columns = [column]
+        self.setting = setting
+        self.dimension = dimension
 
-    def advise(self, number: int, attempt: int, awake: Awake, row: Row, out: Vector) -> None:
-        """Write the advice of every awake group to out[:, column]. Changes nothing."""
+    def score(self, advice: Any, probabilities: Vector, label: Any) -> tuple[Vector, float]:
+        """The scaled losses of advice on a label, and their mean over the draw."""
+        loss = self.setting.loss
+        costs, offset = loss.linear(label)
+        lost = np.empty_like(probabilities)
+        vectors = np.asarray(advice, dtype=np.float64).reshape(*lost.shape, -1)
+        return lost, actions.score(vectors, costs, offset, loss.unit, probabilities, lost)
 
-    def rest(self, row: Row) -> Vector:
-        """The action to play where no group is awake."""
-
-    def check(self, costs: Vector) -> None:
-        """Raise LabelError where the costs cannot be learned from."""
-
-    def update(self, awake: Awake, row: Row, costs: Vector) -> None:
-        """Learn from a label."""
-
-    def record(self, awake: Awake, row: Row, costs: Vector, offset: float) -> None:
-        """Add a label to the sums that hindsight needs."""
-
-    def best(self, group: int) -> float:
-        """The least that an action, or policy, of the class would have lost on the group."""
-
-    def bound(self, group: int) -> float | None:
-        """What the learner's expected regret is at most, scaled; None where nothing is proved."""
-
-    def restart(self) -> None:
-        """Forget what was learned, not what was recorded."""
-
-    def arrays(self, groups: int) -> dict[str, Any]:
-        """The state in use, by name."""
-
-    def restore(self, arrays: dict[str, Any], groups: int) -> None:
-        """Take over what ``arrays`` gave."""
-
-
-@runtime_checkable
-class ActionLearner(Protocol):
-    """A learner whose advice are actions."""
-
-    @property
-    def randomised(self) -> bool:
-        """Do its certificates hold in expectation?"""
-        ...
-
-    def bank(self, loss: Loss, width: int, seat: Seat) -> ActionBank:
-        """The learner's copies for all groups, for rows with ``width`` features."""
-        ...
-
-    def context_width(self) -> int:
-        """How many features a row must have; 0 where rows have none."""
-        ...
-
-    def to_dict(self) -> dict[str, Any] | None:
-        """The learner by name, for snapshots; None where it cannot be saved."""
-        ...
-
-
-def copy_into(target: Any, saved: Any, name: str) -> None:
-    """Fill an array from a file, if it fits."""
-    if saved.shape != target.shape or saved.dtype != target.dtype:
-        raise ValueError(f"{name} has shape {saved.shape}, not {target.shape}")
-    target[...] = saved
+    def own(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """What a file holds for this learner."""
+        prefix = f"learner{self.column}."
+        return {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
 
 
 def expected_minimum(draw: Callable[[np.random.Generator], float], exact: bool) -> float:

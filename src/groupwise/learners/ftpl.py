@@ -1,19 +1,23 @@
 """Follow the perturbed leader: online linear optimisation with an oracle."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from groupwise.arrays import capacity, enlarge
+from groupwise.arrays import Index, Vector
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import ftpl
-from groupwise.learners.actions import Seat, copy_into, expected_minimum
-from groupwise.losses import Linear, Loss
+from groupwise.kernels.layout import address
+from groupwise.kernels.stretch import addressed
+from groupwise.learners.actions import ActionBank, expected_minimum
+from groupwise.losses import Linear
+from groupwise.oracles import oracle_from_dict
 from groupwise.oracles.action_set import ActionSet
-from groupwise.protocols import Awake, Row
-from groupwise.states import Vector
+from groupwise.protocols import Awake, Row, Setting
+from groupwise.store import Store
 
 ROUNDING = 1e-9
 
@@ -74,14 +78,17 @@ class FTPL:
         if self.horizon is not None:
             _check_positive("horizon", self.horizon)
 
-    def bank(self, loss: Loss, width: int, seat: Seat) -> "FTPLBank":
-        """The learner's copies for all groups."""
-        del width
-        if not isinstance(loss, Linear):
+    @classmethod
+    def banks(
+        cls, learners: "Sequence[FTPL]", columns: Sequence[int], setting: Setting
+    ) -> "list[FTPLBank]":
+        """A bank for each of the learners."""
+        if not isinstance(setting.loss, Linear):
             raise ConfigurationError(
-                f"FTPL learns from cost vectors: use losses.Linear(low, high), not {loss}."
+                f"FTPL learns from cost vectors: use losses.Linear(low, high), not {setting.loss}."
             )
-        return FTPLBank(self, loss, seat)
+        pairs = zip(learners, columns, strict=True)
+        return [FTPLBank(learner, column, setting) for learner, column in pairs]
 
     def context_width(self) -> int:
         """Rows carry no features, only what groups are made of."""
@@ -95,94 +102,60 @@ class FTPL:
         norm, horizon = self.cost_norm, self.horizon
         return {"type": "FTPL", "oracle": oracle, "cost_norm": norm, "horizon": horizon}
 
-
-class FTPLState(NamedTuple):
-    """Per group: what the learner knows; ``seen`` and ``offset`` are sums for hindsight."""
-
-    costs: Vector
-    clock: Vector
-    stability: Vector
-    """Σ w² ε_t ‖c_t‖₁."""
-    seen: Vector
-    offset: Vector
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "FTPL":
+        """The learner that :meth:`to_dict` wrote."""
+        return cls(**{**fields, "oracle": oracle_from_dict(fields["oracle"])})
 
 
-class FTPLBank:
+class FTPLBank(ActionBank):
     """The learners of all groups: (configuration, state), arithmetic in the kernels."""
 
     comparator = "the best action in hindsight"
 
-    def __init__(self, learner: FTPL, loss: Linear, seat: Seat) -> None:
+    def __init__(self, learner: FTPL, column: int, setting: Setting) -> None:
         oracle = learner.oracle
+        super().__init__(column, setting, int(oracle.dimension))
         self.learner = learner
-        self.loss = loss
-        self.seat = seat
-        self.dimension = int(oracle.dimension)
         self.integral = bool(getattr(oracle, "integral", False))
         self.exact = bool(getattr(oracle, "exact", True))
         self.any_sign = bool(getattr(oracle, "any_sign", True))
         self.action_set: ActionSet | None = getattr(oracle, "action_set", None)
         # Actions are in [0, 1]^d, so where the oracle does not say, D is at most d.
         diameter = float(getattr(oracle, "diameter", self.dimension))
-        self.rate = (
-            math.sqrt(diameter / (loss.unit * learner.cost_norm)) if diameter > 0.0 else math.inf
-        )
+        cost = setting.loss.unit * learner.cost_norm
+        self.rate = math.sqrt(diameter / cost) if diameter > 0.0 else math.inf
         self.horizon = float(learner.horizon or 0.0)
         self._least: float | None = None
-        none, empty = np.zeros(0), np.zeros((0, self.dimension))
-        self.state = FTPLState(empty, none, none, empty, none)
+        self.store = Store(ftpl.COSTS, extent=self.dimension)
 
-    def reserve(self, groups: int, features: int = 0) -> None:
+    def reserve(self, groups: Index, features: int) -> None:
         """Make room; the new slots hold learners that have seen nothing."""
-        del features
-        have = len(self.state.clock)
-        if groups > have:
-            size = capacity(groups, have)
-            self.state = FTPLState(*(enlarge(a, (size, *a.shape[1:])) for a in self.state))
+        self.store.reserve(groups, 0)
 
-    def advise(self, number: int, attempt: int, awake: Awake, row: Row, out: Vector) -> None:
+    def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """M(costs + noise) for every awake group."""
-        del row
-        column, columns, seed = self.seat
+        out = np.empty((len(awake.groups), 1, self.dimension))
+        state, seed, experts = address(self.store.message), self.setting.seed, self.setting.experts
+        rates = self.rate, self.horizon
         if self.action_set is not None:
-            ftpl.advise(
-                self.state,
-                self.action_set,
-                self.rate,
-                self.horizon,
-                *awake,
-                seed,
-                number,
-                attempt,
-                column,
-                columns,
-                out,
-            )
-            return
+            name = seed, number, attempt, self.column, experts
+            ftpl.advise(state, self.action_set, *rates, addressed(awake), *name, out)
+            return out
         for a, (group, weight) in enumerate(zip(*awake, strict=True)):
             costs = np.empty(self.dimension)
-            expert = group * columns + column
-            ftpl.perturbed(
-                self.state,
-                self.rate,
-                self.horizon,
-                group,
-                weight,
-                seed,
-                number,
-                expert,
-                attempt,
-                costs,
-            )
-            out[a, column] = self.learner.oracle.minimise(costs)
+            expert = group * experts + self.column
+            ftpl.perturbed(state, *rates, group, weight, seed, number, expert, attempt, costs)
+            out[a, 0] = self.learner.oracle.minimise(costs)
+        return out
 
     def rest(self, row: Row) -> Vector:
         """The oracle's answer where all costs are 0."""
-        del row
         return np.asarray(self.learner.oracle.minimise(np.zeros(self.dimension)), dtype=np.float64)
 
-    def check(self, costs: Vector) -> None:
+    def check(self, label: Any) -> None:
         """Refuse cost vectors of another length, beyond ``cost_norm``, or of the wrong sign."""
+        costs, _ = self.setting.loss.linear(label)
         if costs.size != self.dimension:
             raise LabelError(
                 f"The label has {costs.size} costs, and an action has {self.dimension} coordinates."
@@ -199,45 +172,52 @@ class FTPLBank:
                 "must be at least 0."
             )
 
-    def update(self, awake: Awake, row: Row, costs: Vector) -> None:
+    def update(self, awake: Awake, row: Row, label: Any) -> None:
         """Add the costs to every awake group."""
-        del row
-        ftpl.update(self.state, self.rate, self.horizon, *awake, costs)
+        costs, _ = self.setting.loss.linear(label)
+        state = address(self.store.message)
+        ftpl.update(state, self.rate, self.horizon, addressed(awake), costs)
 
-    def record(self, awake: Awake, row: Row, costs: Vector, offset: float) -> None:
+    def record(self, awake: Awake, row: Row, label: Any, stands_for: float) -> None:
         """Add the costs to the sums of hindsight."""
-        del row
-        self.state.seen[awake.groups] += awake.weights[:, None] * costs
-        self.state.offset[awake.groups] += awake.weights * offset
+        costs, offset = self.setting.loss.linear(label)
+        ftpl.record(address(self.store.message), addressed(awake), costs, offset, stands_for)
 
-    def best(self, group: int) -> float:
+    def hindsight(self, group: int, features: int) -> float | None:
         """The least ⟨a, Σ w c⟩, with the offsets."""
-        costs = self.state.seen[group]
-        return float(self.learner.oracle.minimise(costs) @ costs + self.state.offset[group])
+        return self.elsewhere(group, group)
 
-    def bound(self, group: int) -> float | None:
+    def elsewhere(self, group: int, of: int) -> float:
+        """⟨a, Σ w c⟩ of the best action for another group, with the offsets."""
+        own = self.store.of(group)
+        action = self.learner.oracle.minimise(self.store.of(of).seen)
+        return float(action @ own.seen + own.offset[0]) / self.setting.loss.unit
+
+    def bounds(self, group: int) -> Vector | None:
         """R Σ w² ε_t ‖c_t‖₁ + W/ε_T, scaled."""
-        clock = float(self.state.clock[group])
-        if not self.exact or clock == 0.0 or math.isinf(self.rate):
-            return 0.0 if self.exact else None
-        leader = self.learner.oracle.minimise(self.state.costs[group])
+        own = self.store.of(group)
+        clock = float(own.clock[0])
+        if not self.exact:
+            return None
+        if clock == 0.0 or math.isinf(self.rate):
+            return np.zeros(1)
+        leader = self.learner.oracle.minimise(own.costs)
         width = 0.5 * float(np.sum(leader)) - self._expected_least()
         last = math.sqrt(self.horizon or clock) / self.rate
-        return float(self.state.stability[group]) + max(width, 0.0) * last / self.loss.unit
+        bound: Vector = own.stability + max(width, 0.0) * last / self.setting.loss.unit
+        return bound
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
-        for array in (self.state.costs, self.state.clock, self.state.stability):
-            array[...] = 0.0
+        self.store.clear(ftpl.LEARNED)
 
-    def arrays(self, groups: int) -> dict[str, Any]:
+    def save(self, groups: int, features: int) -> dict[str, Any]:
         """The state of the first groups, by name."""
-        return {name: array[:groups] for name, array in self.state._asdict().items()}
+        return {f"learner{self.column}.{k}": a for k, a in self.store.save(groups, 0).items()}
 
-    def restore(self, arrays: dict[str, Any], groups: int) -> None:
-        """Take over what ``arrays`` gave."""
-        for name, target in self.arrays(groups).items():
-            copy_into(target, arrays[name], name)
+    def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
+        """Take over what :meth:`save` gave."""
+        self.store.load(self.own(arrays), groups, 0, 0)
 
     def _expected_least(self) -> float:
         """E min_a ⟨a, u⟩, u uniform on [0, 1]^d."""

@@ -1,17 +1,17 @@
 """A finite class of fixed policies, each of them an expert of its own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from groupwise.errors import ConfigurationError, FeatureError
-from groupwise.learners.actions import ActionBank, Seat
-from groupwise.losses import Loss
-from groupwise.oracles import Finite, FiniteClass
-from groupwise.protocols import Row
-from groupwise.states import Vector
+from groupwise.arrays import Vector
+from groupwise.errors import ConfigurationError, FeatureError, LabelError
+from groupwise.learners.actions import ActionBank
+from groupwise.losses import Hamming, Linear, ZeroOne
+from groupwise.oracles import Finite, FiniteClass, oracle_from_dict
+from groupwise.protocols import Awake, Row, Setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +64,13 @@ class Policies:
         said = [np.atleast_1d(np.asarray(policy(x), dtype=np.float64)) for policy in policies]
         return np.ascontiguousarray(said)
 
-    def bank(self, loss: Loss, width: int, seat: Seat) -> ActionBank:
-        """Policies do not learn, so there is no bank of them."""
-        raise NotImplementedError
+    @classmethod
+    def banks(
+        cls, learners: "Sequence[Policies]", columns: Sequence[int], setting: Setting
+    ) -> "list[PolicyBank]":
+        """The bank of the class: every policy is an expert of its own."""
+        (policies,) = learners
+        return [PolicyBank(policies, setting)]
 
     def context_width(self) -> int:
         """How many features a row must have."""
@@ -81,3 +85,62 @@ class Policies:
         if not isinstance(self.policies, (Finite, FiniteClass)):
             return None
         return {"type": "Policies", "oracle": self.policies.to_dict()}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Policies":
+        """The class that :meth:`to_dict` wrote."""
+        return cls(oracle_from_dict(fields["oracle"]))
+
+
+class PolicyBank(ActionBank):
+    """Fixed policies, which say the same in all groups and learn nothing."""
+
+    comparator = "the best policy in hindsight"
+
+    def __init__(self, policies: Policies, setting: Setting) -> None:
+        loss = setting.loss
+        if not isinstance(loss, (ZeroOne, Hamming, Linear)):
+            raise ConfigurationError(
+                "Enumerated policies choose discrete actions: use losses.ZeroOne(), "
+                f"losses.Hamming(labels) or losses.Linear(low, high), not {loss}."
+            )
+        super().__init__(0, setting, 0)
+        self.policies = policies
+        self.columns = list(range(policies.count))
+
+    def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
+        """Every policy speaks once, for all groups."""
+        answers = self.policies.answers(row)
+        return np.broadcast_to(answers, (len(awake.groups), *answers.shape))
+
+    def update(self, awake: Awake, row: Row, label: Any) -> None:
+        """Policies stay as they are."""
+
+    def score(self, advice: Any, probabilities: Vector, label: Any) -> tuple[Vector, float]:
+        """The scaled losses of the policies, found once, and their mean over the draw."""
+        costs, offset = self.setting.loss.linear(label)
+        answers = np.asarray(advice[0], dtype=np.float64).reshape(self.policies.count, -1)
+        each = (answers @ costs + offset) / self.setting.loss.unit
+        lost = np.tile(each, (len(probabilities), 1))
+        return lost, float(np.sum(probabilities * lost))
+
+    def check(self, label: Any) -> None:
+        """Refuse labels of another length than the actions."""
+        costs, _ = self.setting.loss.linear(label)
+        length = self.policies.length
+        if length is not None and costs.size != length:
+            raise LabelError(f"The label has {costs.size} entries, and an action has {length}.")
+
+    def rest(self, row: Row) -> Any:
+        """What the first policy says."""
+        return self.policies.answers(row)[0]
+
+    def restart(self) -> None:
+        """There is nothing to forget."""
+
+    def save(self, groups: int, features: int) -> dict[str, Any]:
+        """There is nothing to save."""
+        return {}
+
+    def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
+        """There is nothing to load."""

@@ -1,6 +1,5 @@
 """Online ridge regression and its forward form."""
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from groupwise.arrays import capacity, duplicate, enlarge, room
+from groupwise.arrays import Index
 from groupwise.errors import ConfigurationError
-from groupwise.kernels import ridge
-from groupwise.kernels.cells import tidy_row
-from groupwise.protocols import Awake, Row
-from groupwise.states import HELD, Index, RidgeState, Vector
+from groupwise.kernels import renewal, ridge
+from groupwise.kernels.hindsight import WHOLE
+from groupwise.learners.compiled import CompiledBank
+from groupwise.protocols import Setting
 
 
 @dataclass(frozen=True)
@@ -73,79 +72,53 @@ class Ridge:
         if not isinstance(self.forward, bool):
             raise ConfigurationError(f"forward must be True or False, not {self.forward!r}.")
 
+    @classmethod
+    def banks(
+        cls, learners: Sequence["Ridge"], columns: Sequence[int], setting: Setting
+    ) -> "list[Any]":
+        """One bank for all ridge learners of a group."""
+        return [RidgeBank(learners, columns)]
 
-class RidgeBank:
+
+class RidgeBank(CompiledBank):
     """The ridge learners of every group: (configuration, state), arithmetic in the kernels."""
 
-    def __init__(self, learners: Sequence[Ridge]) -> None:
+    name = "ridge"
+    layout = ridge.MODELS
+    advise = ridge.advise
+    learn = ridge.learn
+    wants_sums = True
+
+    def __init__(self, learners: Sequence[Ridge], columns: Sequence[int]) -> None:
         self.learners = tuple(learners)
-        self.parameters = np.array([[x.penalty, x.forward, x.forgetting] for x in learners])
-        count = len(learners)
-        self.state = RidgeState(
-            theta=np.zeros((0, count, 0)),
-            inverse=np.zeros((0, count, 0, 0)),
-            place=np.zeros(0, dtype=np.int64),
-            placed=np.zeros(1, dtype=np.int64),
-            held=np.zeros((0, count, HELD, 0)),
-            waiting=np.zeros(0, dtype=np.int64),
-            minimum=np.zeros((0, count)),
-            log_determinant=np.zeros((0, count)),
-            strength=np.zeros((0, count)),
-        )
+        super().__init__(columns, [[x.penalty, x.forward, x.forgetting] for x in learners])
 
-    def reserve(self, groups: int, features: int) -> None:
-        """Make room; the new slots hold learners that have seen nothing."""
-        state = self.state
-        have_groups, count, have_features = state.theta.shape
-        wanted = room(features)
-        if groups <= have_groups and wanted <= have_features:
-            return
-        g = capacity(groups, have_groups)
-        d = wanted if have_features == 0 else capacity(wanted, have_features)
-        self.state = RidgeState(
-            theta=enlarge(state.theta, (g, count, d)),
-            inverse=enlarge(state.inverse[: state.placed[0]], (g, count, d, d)),
-            place=enlarge(state.place, (g,), -1),
-            placed=state.placed,
-            held=enlarge(state.held, (g, count, HELD, d)),
-            waiting=enlarge(state.waiting, (g,)),
-            minimum=enlarge(state.minimum, (g, count)),
-            log_determinant=enlarge(state.log_determinant, (g, count)),
-            strength=enlarge(state.strength, (g, count), 1),
-        )
-        self.open_columns(have_features)
+    def work_size(self, width: int) -> int:
+        """Room for products that are formed together."""
+        return ridge.work_size(len(self.learners), width)
 
-    def open_columns(self, first: int) -> None:
-        """Make the columns from ``first`` on those of features that no row has had yet."""
-        inverse, place = self.state.inverse, self.state.place
-        groups = np.flatnonzero(place >= 0)
-        for k, learner in enumerate(self.learners):
-            unused = 1.0 / (learner.penalty * self.state.strength[groups, k])
-            for i in range(first, inverse.shape[2]):
-                inverse[place[groups], k, i, i] = unused
+    def opened(self, groups: Index, first: int) -> None:
+        """The columns from ``first`` on are those of features that no row has had yet."""
+        for group in groups[self.store.late[groups] >= 0].tolist():
+            mine = self.store.of(group)
+            for k, learner in enumerate(self.learners):
+                unused = 1.0 / (learner.penalty * mine.strength[k])
+                np.fill_diagonal(mine.inverse[k][first:, first:], unused)
 
-    def __deepcopy__(self, memo: Any) -> "RidgeBank":
-        """Of the matrices only those in use are copied."""
-        copied = copy.copy(self)
-        inverse = duplicate(self.state.inverse, self.state.placed[0])
-        rest = {k: array.copy() for k, array in self.state._asdict().items() if k != "inverse"}
-        copied.state = RidgeState(inverse=inverse, **rest)
-        return copied
+    def upkeep(self, group: int) -> None:
+        """Renew learners: those whose penalty has faded away, and stiff ones from the sums."""
+        mine = self.store.of(group)
+        if (mine.strength < ridge.FAINT).any():
+            renewal.restore_penalty(mine, self.parameters)
+        assert self.store.beside is not None
+        sums = self.store.beside.of(group)
+        whole = sums.rows[0] > 0 and sums.rows[0] % WHOLE == 0
+        if whole and renewal.stiff(sums.gram) >= min(x.penalty for x in self.learners):
+            renewal.renew(mine, self.parameters, sums)
 
-    def advise(self, awake: Awake, row: Row) -> Vector:
-        """A row per awake group, a column per learner."""
-        out, xi, xv, width, work = self._prepare(awake, row)
-        ridge.advise(self.state, self.parameters, *awake, xi, xv, width, out, work)
-        return out
-
-    def step(self, awake: Awake, row: Row, label: float) -> Vector:
-        """Advice as of now, then the update."""
-        out, xi, xv, width, work = self._prepare(awake, row)
-        ridge.step(self.state, self.parameters, *awake, xi, xv, label, width, out, work)
-        return out
-
-    def _prepare(self, awake: Awake, row: Row) -> tuple[Vector, Index, Vector, int, Vector]:
-        """Room for the advice, the row as the kernels take it, and room to work with."""
-        out = np.empty((awake.groups.size, len(self.learners)))
-        width = room(len(row.names))
-        return out, *tidy_row(row.indices, row.values), width, np.empty(width + HELD)
+    def a_priori(self, group: int, best: float) -> float | None:
+        """M − best + ln det(A/λ), the least over forward learners that do not forget."""
+        mine = self.store.of(group)
+        bounded = [x.forward and x.forgetting == 1.0 for x in self.learners]
+        bounds = mine.minimum - best + mine.log_determinant
+        return float(bounds[bounded].min()) if any(bounded) else None

@@ -14,8 +14,8 @@ from groupwise.errors import ConfigurationError, LabelError
 class Loss:
     """What a prediction costs, in which range, and what may be done with it."""
 
-    kernel: ClassVar[int | None] = None
-    """The number of the compiled form (``kernels.losses``), where there is one."""
+    kernel: ClassVar[str]
+    """The name of the compiled form (``kernels.losses``)."""
     convex: ClassVar[bool] = False
     """May the weighted mean of the advice be played?"""
     linear_hindsight: ClassVar[bool] = False
@@ -66,7 +66,8 @@ class Loss:
             try:
                 self.encode(float(labels[row]))
             except LabelError as error:
-                raise LabelError(f"row {row}: {error}") from None
+                error.row = row
+                raise
         return (labels - self.low) / (self.high - self.low)
 
     def decode(self, scaled: Any) -> Any:

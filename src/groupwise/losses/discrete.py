@@ -22,7 +22,7 @@ class ZeroOne(Loss):
     1.0
     """
 
-    kernel: ClassVar[int] = 3
+    kernel: ClassVar[str] = "zero-one"
     low = 0.0
     high = 1.0
 
@@ -43,7 +43,7 @@ class ZeroOne(Loss):
         binary = (scaled == 0.0) | (scaled == 1.0)
         if not binary.all():
             row = int(np.argmin(binary))
-            raise LabelError(f"row {row}: label {labels[row]:g} is neither 0 nor 1.")
+            raise LabelError(f"Label {labels[row]:g} is neither 0 nor 1.", row=row)
         return scaled
 
     def decode(self, scaled: Any) -> Any:
@@ -57,7 +57,7 @@ class ZeroOne(Loss):
 class _VectorLoss(Loss):
     """Labels are vectors; predictions are the actions themselves."""
 
-    kernel: ClassVar[int] = 4  # computed from the linear form, in kernels.actions
+    kernel: ClassVar[str] = "linear"
     vector: ClassVar[bool] = True
 
     def decode(self, scaled: Any) -> Any:

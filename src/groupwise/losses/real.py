@@ -31,7 +31,7 @@ class Square(Loss):
 
     low: float = 0.0
     high: float = 1.0
-    kernel: ClassVar[int] = 0
+    kernel: ClassVar[str] = "square"
     convex: ClassVar[bool] = True
     linear_hindsight: ClassVar[bool] = True
 
@@ -61,7 +61,7 @@ class Unbounded(Loss):
 
     low = -math.inf
     high = math.inf
-    kernel: ClassVar[int] = 0
+    kernel: ClassVar[str] = "square"
     convex: ClassVar[bool] = True
     linear_hindsight: ClassVar[bool] = True
     ranged: ClassVar[bool] = False
@@ -91,7 +91,8 @@ class Unbounded(Loss):
             try:
                 self.encode(float(labels[row]))
             except LabelError as error:
-                raise LabelError(f"row {row}: {error}") from None
+                error.row = row
+                raise
         return labels.astype(np.float64)
 
     def decode(self, scaled: float) -> float:
@@ -111,7 +112,7 @@ class Absolute(Loss):
 
     low: float = 0.0
     high: float = 1.0
-    kernel: ClassVar[int] = 1
+    kernel: ClassVar[str] = "absolute"
     convex: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -134,7 +135,7 @@ class Log(Loss):
     """
 
     floor: float = 0.0
-    kernel: ClassVar[int] = 2
+    kernel: ClassVar[str] = "log"
     convex: ClassVar[bool] = True
     low = 0.0
     high = 1.0

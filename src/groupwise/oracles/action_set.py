@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from groupwise.states import Index, Vector
+from groupwise.arrays import Index, Vector
 
 
 class ActionSet(NamedTuple):

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
-from groupwise.states import Vector
 
 
 def cost_vector(costs: ArrayLike, dimension: int) -> Vector:

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import linear_oracles
 from groupwise.oracles.action_set import ActionSet
 from groupwise.oracles.costs import cost_vector
-from groupwise.states import Vector
 
 EXACT_DIAMETER = 1_000
 """Up to this many actions the diameter is computed pair by pair; beyond, bounded."""

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import erm_oracles
 from groupwise.oracles.costs import context_matrix, cost_matrix
-from groupwise.states import Vector
 
 TABLE_AXES = (2, 3)
 

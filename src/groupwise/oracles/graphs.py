@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from groupwise.arrays import Index
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import linear_oracles
 from groupwise.oracles.action_set import ActionSet
-from groupwise.states import Index
 
 Edge = tuple[Hashable, Hashable]
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.oracles.costs import context_matrix, cost_matrix
-from groupwise.states import Vector
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,18 +1,20 @@
 """The best linear model in hindsight: unregularised least squares per group, from sums alone."""
 
+from typing import Any
+
 import numpy as np
 
-from groupwise.states import HindsightSums, Vector
+from groupwise.arrays import Vector
 
 
-def gram_matrix(sums: HindsightSums, group: int, features: int) -> Vector:
+def gram_matrix(sums: Any, features: int) -> Vector:
     """Σ w x xᵀ of one group, the rows still held back included."""
-    place = sums.place[group]
     lower = np.zeros((features, features))
-    if place >= 0:
-        lower = np.tril(sums.gram[place, :features, :features])
-    rows = sums.held[group, : sums.waiting[group], :features]
-    return lower + np.tril(lower, -1).T + rows.T @ rows
+    if sums.gram is not None:
+        lower = np.tril(sums.gram[:features, :features])
+    rows = sums.held[: sums.waiting[0], :features]
+    gram: Vector = lower + np.tril(lower, -1).T + rows.T @ rows
+    return gram
 
 
 def least_squares_loss(gram: Vector, moment: Vector, power: float) -> float:

@@ -4,14 +4,16 @@ import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from groupwise.errors import ConfigurationError
-from groupwise.reduction import Reduction
+from groupwise.groups import ALWAYS_ON
 from groupwise.regret.certificate import aggregator_bounds, certify
-from groupwise.regret.ledger import Ledger
 
-ALWAYS_ON = "always_on"
+if TYPE_CHECKING:
+    from groupwise.reduction import Reduction
 
 WIDEST = 1e7
 """From here on figures are shown with an exponent."""
@@ -39,7 +41,8 @@ class RegretTable:
     are in the label's units. ``loss`` and ``regret`` are expectations over the aggregator's draw
     where it samples; ``realised_loss`` is what the drawn predictions lost. ``baseline_regret`` is
     that of the always-on group's own learner, the single model; None where there is no such group.
-    ``comparator`` says what ``best_loss`` is the loss of.
+    ``comparator`` says what ``best_loss`` is the loss of. Groups that happen to have the same name
+    have a row each; ``table[name]`` is the first of them, the one that appeared first.
     """
 
     rows: list[dict[str, Any]]
@@ -53,6 +56,7 @@ class RegretTable:
         return iter(self.rows)
 
     def __getitem__(self, group: str) -> dict[str, Any]:
+        """The row of the group of this name; of the first, where several have it."""
         for row in self.rows:
             if row["group"] == group:
                 return row
@@ -126,32 +130,36 @@ def _text(value: Any) -> str:
 
 
 def regret_table(
-    reduction: Reduction, ledger: Ledger, names: list[str], features: int, settled: int
+    reduction: "Reduction",
+    names: list[str],
+    features: int,
+    settled: int,
+    largest: int | None = None,
 ) -> RegretTable:
-    """The table for groups 0 … len(names) − 1; the always-on group comes last."""
+    """The table for groups 0 … len(names) − 1; the always-on group comes last.
+
+    With ``largest``, only so many groups, by their rounds.
+    """
     unit = reduction.loss.unit
-    state = ledger.state
-    order = sorted(range(len(names)), key=lambda g: names[g] == ALWAYS_ON)
-    bounds = aggregator_bounds(reduction, len(names)) if names else None
+    if largest is None:
+        order = sorted(range(len(names)), key=lambda g: names[g] == ALWAYS_ON)
+    else:
+        rounds = reduction.books.column("rounds", len(names))[:, 0]
+        order = np.argsort(-rounds, kind="stable")[:largest].tolist()
+    bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
     rows = []
     for g in order:
-        assert bounds is not None
-        known = reduction.best_loss(g)
-        if known is not None:
-            best = known
-        elif reduction.loss.linear_hindsight:
-            best = ledger.best_loss(g, features)
-        else:
-            best = float(state.expert_loss[g].min())
-        certificate = certify(reduction, ledger, g, best, bounds)
-        loss = float(state.loss[g])
-        baseline = float(state.baseline_loss[g])
+        own = reduction.books.of(g)
+        known = reduction.hindsight(g, features)
+        best = float(own.expert_loss.min()) if known is None else known
+        certificate = certify(reduction, own, g, best, bounds[g])
+        loss, baseline = float(own.loss[0]), float(own.baseline_loss[0])
         rows.append(
             {
                 "group": names[g],
-                "rounds": float(state.rounds[g]),
+                "rounds": float(own.rounds[0]),
                 "loss": unit * loss,
-                "realised_loss": unit * float(state.realised_loss[g]),
+                "realised_loss": unit * float(own.realised_loss[0]),
                 "best_loss": unit * best,
                 "regret": unit * (loss - best),
                 "baseline_regret": None if math.isnan(baseline) else unit * (baseline - best),
@@ -163,6 +171,4 @@ def regret_table(
                 "status": certificate.status,
             }
         )
-    linear = reduction.loss.linear_hindsight
-    comparator = "the best linear model in hindsight" if linear else reduction.comparator
-    return RegretTable(rows, comparator, settled)
+    return RegretTable(rows, reduction.comparator, settled)

@@ -1,14 +1,16 @@
 """One HTML file with everything in it: no script, no font, no picture from elsewhere."""
 
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
-from groupwise.report.figure import Figure
-from groupwise.report.inline import Inline
-from groupwise.report.palette import DARK, LIGHT, SERIES
-from groupwise.report.table import Table
+from groupwise.report.figures import DARK, LIGHT, SERIES, Figure, Inline
+from groupwise.report.tables import Table
+
+PACKAGES = ("groupwise", "numpy", "scipy", "numba", "matplotlib")
 
 
 @dataclass(frozen=True)
@@ -77,3 +79,14 @@ def _colours(light: Mapping[str, str], dark: Mapping[str, str]) -> str:
         return ":root {" + " ".join(f"--{name}: {value};" for name, value in colours.items()) + "}"
 
     return f"{block(light)}\n@media screen and (prefers-color-scheme: dark) {{ {block(dark)} }}\n"
+
+
+def versions() -> dict[str, str]:
+    """Names and versions of Python, the packages that compute and draw, and the machine."""
+    found = {"Python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return {**found, "platform": f"{platform.system()} {platform.machine()}"}

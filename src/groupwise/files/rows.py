@@ -1,0 +1,191 @@
+"""The rows of a file, so many at a time, each with its number in the file.
+
+In file order, or in the order of a column without holding them all: only the keys are in memory,
+and each row's place in the order, about 16 bytes a row. The rows themselves are dealt out to
+temporary files, each a stretch of the order, and sorted stretch by stretch.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from groupwise.errors import DataError, FeatureError, GroupError, LabelError
+from groupwise.files.scan import Kind, Scan, as_numbers, first_text, unknown_column
+from groupwise.files.source import Source
+from groupwise.files.text import quoted, shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AT_MOST = 50_000
+"""Rows at a time: what bounds the memory."""
+STRETCHES = 200
+"""Temporary files at most."""
+STRETCH = 50_000
+"""Rows in one at least."""
+PLACE = "groupwise place"
+
+
+class Piece(NamedTuple):
+    """Rows, and their numbers in the file, counted from 1."""
+
+    numbers: Any
+    frame: "pa.Table"
+
+
+@contextmanager
+def in_file(source: Source, numbers: Any) -> Iterator[None]:
+    """Work on rows of these numbers; where one is refused, say which row of the file it is."""
+    try:
+        yield
+    except (LabelError, FeatureError, GroupError) as error:
+        if error.row is None and len(numbers) > 1:
+            raise DataError(f"{shown(source.name)}: {error}") from None
+        number = int(numbers[error.row or 0])
+        raise DataError(f"Row {number} of {shown(source.name)}: {error.message}") from None
+
+
+def pieces(scan: Scan, kinds: Mapping[str, Kind], order: str | None, size: int) -> Iterator[Piece]:
+    """All rows in the order of a column, or of the file, with columns of these kinds."""
+    ranks = None if order is None else places(scan, order)
+    if ranks is None:
+        yield from (piece for piece, _ in in_file_order(scan.source, kinds, size))
+        return
+    for numbers, rows in in_order(scan, kinds, ranks):
+        for place in range(0, rows.num_rows, size):
+            yield Piece(numbers[place : place + size], rows.slice(place, size))
+
+
+def in_file_order(
+    source: Source, kinds: Mapping[str, Kind], size: int, target: str | None = None
+) -> Iterator[tuple[Piece, int]]:
+    """Pieces of a file, each with the position in the file that has been read up to.
+
+    Columns that are not there are an error; with JSON Lines only the label's, ``target``.
+    """
+    start = 1
+    for table, position in in_pieces(_frames(source, kinds, target), size):
+        yield Piece(np.arange(start, start + table.num_rows), table), position
+        start += table.num_rows
+
+
+def in_pieces(tables: "Iterator[tuple[pa.Table, int]]", rows: int) -> Any:
+    """The same rows, so many at a time, each time with the position of the last table read."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    count = position = 0
+    for table, position in tables:
+        held.append(table)
+        count += table.num_rows
+        if count < rows:
+            continue
+        whole = pa.concat_tables(held)
+        for place in range(0, count - count % rows, rows):
+            yield whole.slice(place, rows), position
+        held, count = [whole.slice(count - count % rows)], count % rows
+    if count:
+        yield pa.concat_tables(held), position
+
+
+def _frames(
+    source: Source, kinds: Mapping[str, Kind], target: str | None = None
+) -> "Iterator[tuple[pa.Table, int]]":
+    """The chunks of a file with columns of these kinds, each with the position after it.
+
+    A column that a chunk of JSON Lines lacks is missing in all its rows.
+    """
+    import pyarrow as pa
+
+    start = 0
+    for table, position in source.chunks(list(kinds)):
+        absent = [name for name in kinds if name not in table.column_names]
+        if source.format == "JSON Lines":
+            absent = [name for name in absent if name == target]
+        if absent and not start:
+            what = "for the label" if absent[0] == target else "that the model reads"
+            raise unknown_column(absent[0], table.column_names, source.name, what)
+        arrays = {}
+        for name, kind in kinds.items():
+            known = name in table.column_names
+            column = table.column(name) if known else pa.nulls(table.num_rows, pa.string())
+            try:
+                arrays[name] = column.cast(pa.string()) if kind == "text" else as_numbers(column)
+            except pa.ArrowInvalid:
+                row, value = first_text(column)
+                raise DataError(
+                    f"Row {start + row + 1} of {shown(source.name)} has {quoted(value)} in the "
+                    f"column {quoted(name)}, which holds numbers elsewhere."
+                ) from None
+        start += table.num_rows
+        yield pa.table(arrays), position
+
+
+def places(scan: Scan, order: str) -> Any:
+    """For each row its place in the order; None where the rows are in order already.
+
+    Rows with equal keys stay in file order.
+    """
+    import pyarrow.compute as compute
+
+    profile = scan.columns[order]
+    if profile.missing:
+        raise DataError(f"{profile.gaps} Rows are to be sorted by {quoted(order)}.")
+    keys = scan.keys
+    if profile.kind == "number":
+        numbers = as_numbers(keys).to_numpy()
+        sequence = np.argsort(numbers, kind="stable")
+    else:
+        sequence = compute.sort_indices(keys).to_numpy()
+    if (np.diff(sequence.astype(np.int64)) > 0).all():
+        return None
+    ranks = np.empty(scan.rows, dtype=np.int64)
+    ranks[sequence] = np.arange(scan.rows)
+    return ranks
+
+
+def in_order(scan: Scan, kinds: Mapping[str, Kind], ranks: Any) -> "Iterator[tuple[Any, pa.Table]]":
+    """Row numbers (from 1) and rows, in order, a stretch at a time."""
+    import pyarrow as pa
+
+    stretch = max(STRETCH, -(-scan.rows // STRETCHES))
+    with tempfile.TemporaryDirectory(prefix="groupwise-") as folder:
+        files = [Path(folder) / str(i) for i in range(-(-scan.rows // stretch))]
+        _deal(scan.source, kinds, ranks, stretch, files)
+        for number, file in enumerate(files):
+            with pa.OSFile(str(file)) as stream, pa.ipc.open_stream(stream) as reader:
+                table = reader.read_all()
+            file.unlink()
+            place = table.column(PLACE).to_numpy()
+            within = np.argsort(ranks[place], kind="stable")
+            assert ranks[place[within[0]]] == number * stretch
+            yield place[within] + 1, table.drop_columns([PLACE]).take(pa.array(within))
+
+
+def _deal(
+    source: Source, kinds: Mapping[str, Kind], ranks: Any, stretch: int, files: list[Path]
+) -> None:
+    import pyarrow as pa
+
+    writers: dict[int, Any] = {}
+    start = 0
+    try:
+        for rows, _ in _frames(source, kinds):
+            place = np.arange(start, start + rows.num_rows)
+            rows = rows.append_column(PLACE, pa.array(place))
+            goes_to = ranks[place] // stretch
+            for number in np.unique(goes_to).tolist():
+                if number not in writers:
+                    sink = pa.OSFile(str(files[number]), "wb")
+                    writers[number] = sink, pa.ipc.new_stream(sink, rows.schema)
+                chosen = pa.array(np.flatnonzero(goes_to == number))
+                writers[number][1].write_table(rows.take(chosen))
+            start += rows.num_rows
+    finally:
+        for sink, writer in writers.values():
+            writer.close()
+            sink.close()

@@ -1,0 +1,277 @@
+"""The first pass over a file: what its columns hold, numbers or text."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from groupwise.errors import DataError
+from groupwise.files.source import Source
+from groupwise.files.text import listed, quoted, shown
+from groupwise.progress import Advance, meter
+
+Kind = Literal["number", "text"]
+MISSING = ("NA", "N/A", "NaN", "nan", "null")
+"""What stands for a missing number, besides an empty cell."""
+EXACT = 2**53
+"""Whole numbers beyond it are identifiers: as numbers some would fall together."""
+COUNTED = 20_000
+"""Distinct values are counted up to here."""
+
+
+@dataclass
+class Profile:
+    """What one column holds. Rows are counted from 1."""
+
+    name: str
+    kind: Kind = "number"
+    rows: int = 0
+    missing: int = 0
+    first_missing: int = 0
+    low: float = float("inf")
+    high: float = float("-inf")
+    whole: bool = True
+    infinite: int = 0
+    """The first row that holds no finite number."""
+    values: set[str] | None = field(default_factory=set)
+    """The distinct values as text; None where there are more than are counted."""
+    text_row: int = 0
+    """The first row that holds text, and the text."""
+    text: str = ""
+    sums: Any = None
+    """Of x, x², xy, y, y² against the label, where both are numbers."""
+
+    @property
+    def distinct(self) -> int:
+        """How many values there are, as far as they are counted."""
+        return COUNTED + 1 if self.values is None else len(self.values)
+
+    @property
+    def correlation(self) -> float:
+        """With the label; 0 where it is not known."""
+        if self.sums is None:
+            return 0.0
+        n, x, xx, xy, y, yy = self.sums.tolist()
+        spread = (n * xx - x * x) * (n * yy - y * y)
+        return float((n * xy - x * y) / spread**0.5) if spread > 0.0 else 0.0
+
+    @property
+    def sameness(self) -> str:
+        """Says that the column says nothing."""
+        value = next(iter(self.values or ()), None)
+        holds = "no value at all" if value is None else f"one value only ({quoted(value)})"
+        return f"Column {quoted(self.name)} holds {holds}, so nothing can be learned from it."
+
+    @property
+    def gaps(self) -> str:
+        """Says how many values are missing, and where."""
+        count = "a missing value" if self.missing == 1 else f"{self.missing:,} missing values"
+        where = "in" if self.missing == 1 else "the first in"
+        return f"Column {quoted(self.name)} has {count}, {where} row {self.first_missing}."
+
+    @property
+    def infinity(self) -> str:
+        """Says where a number is infinite."""
+        return f"Column {quoted(self.name)} holds an infinite number in row {self.infinite}."
+
+    def check_numbers(self, what: str, advice: str) -> None:
+        """Refuse a column of text, or one that ``check_complete`` refuses."""
+        if self.kind == "text":
+            raise DataError(
+                f"The {what} column {quoted(self.name)} holds {quoted(self.text)} in row "
+                f"{self.text_row}, which is no number."
+            )
+        self.check_complete(advice)
+
+    def check_complete(self, advice: str) -> None:
+        """Refuse a column with missing values, with some advice, or infinite ones."""
+        if self.missing:
+            raise DataError(f"{self.gaps} {advice}")
+        if self.infinite:
+            raise DataError(self.infinity)
+
+
+@dataclass
+class Scan:
+    """What a first pass has found: profiles by column, in file order."""
+
+    source: Source
+    rows: int
+    columns: dict[str, Profile]
+    keys: Any = None
+    """The column to sort by, where one was asked for."""
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """The kind of every column."""
+        return {name: profile.kind for name, profile in self.columns.items()}
+
+    def column(self, name: str, what: str) -> Profile:
+        """The profile of a column that was asked for."""
+        if name not in self.columns:
+            raise unknown_column(name, list(self.columns), self.source.name, what)
+        return self.columns[name]
+
+
+def unknown_column(name: str, columns: list[str], source: str, what: str) -> DataError:
+    """The error for a column that is not there."""
+    import difflib
+
+    close = difflib.get_close_matches(name, columns, 1)
+    guess = f" Did you mean {quoted(close[0])}?" if close else ""
+    return DataError(
+        f"{shown(source)} has no column {quoted(name)} {what}.{guess} It has: {listed(columns)}."
+    )
+
+
+def scan(
+    source: Source,
+    target: str | None,
+    order: str | None = None,
+    progress: bool = False,
+) -> Scan:
+    """Read a file once, and look at every column."""
+    with meter(source.size, "first pass", progress) as advance:
+        return _scan(source, target, order, advance)
+
+
+def _scan(source: Source, target: str | None, order: str | None, advance: Advance) -> Scan:
+    import pyarrow as pa
+
+    profiles: dict[str, Profile] = {}
+    keys: list[Any] = []
+    rows = position = 0
+    for table, reached in source.chunks():
+        for name in table.column_names:
+            if name not in profiles:
+                # A field that appears later was missing so far.
+                late = {"missing": rows, "first_missing": 1} if rows else {}
+                profiles[name] = Profile(name, rows=rows, **late)  # type: ignore[arg-type]
+        for name in (target, order):
+            if name is not None and name not in profiles and source.format != "JSON Lines":
+                what = "for the label" if name == target else "to sort by"
+                raise unknown_column(name, list(profiles), source.name, what)
+        labels = None
+        if target is not None and target in table.column_names:
+            labels = _look(profiles[target], table.column(target), None, rows)
+        for name, profile in profiles.items():
+            if name not in table.column_names:
+                profile.missing += table.num_rows
+                profile.first_missing = profile.first_missing or rows + 1
+                profile.rows += table.num_rows
+            elif name != target:
+                _look(profile, table.column(name), labels, rows)
+        if order is not None:
+            absent = order not in table.column_names
+            keys.append(pa.nulls(table.num_rows, pa.string()) if absent else table.column(order))
+        rows += table.num_rows
+        advance(table.num_rows, reached - position)
+        position = reached
+    if not rows:
+        raise DataError(f"{shown(source.name)} has no rows.")
+    for profile in profiles.values():
+        if profile.missing == profile.rows:
+            profile.kind = "text"
+        if profile.kind == "number" and profile.values is not None:
+            profile.values.difference_update(MISSING)
+    found = Scan(source, rows, profiles)
+    if order is not None:
+        found.column(order, "to sort by")
+        found.keys = pa.chunked_array([c for part in keys for c in getattr(part, "chunks", [part])])
+    return found
+
+
+def _look(profile: Profile, column: Any, labels: Any, start: int) -> Any:
+    """Take note of a chunk of a column; gives its numbers, None where it holds text."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    profile.rows += len(column)
+    numbers = None
+    if profile.kind == "number":
+        try:
+            numbers = as_numbers(column)
+            if are_identifiers(column, numbers):
+                raise pa.ArrowInvalid("identifiers")
+        except pa.ArrowInvalid:
+            numbers = None
+            profile.kind = "text"
+            row, profile.text = first_text(column)
+            profile.text_row = start + 1 + row
+    held = column if numbers is None else numbers
+    if held.null_count:
+        profile.missing += held.null_count
+        if not profile.first_missing:
+            profile.first_missing = start + 1 + compute.index(compute.is_null(held), True).as_py()
+    if profile.values is not None:
+        distinct = compute.unique(column).cast(pa.string()).to_pylist()
+        profile.values.update(value for value in distinct if value is not None)
+        if len(profile.values) > COUNTED:
+            profile.values = None
+    if numbers is None:
+        return None
+    values = numbers.to_numpy()
+    _note_numbers(profile, values, start)
+    if labels is not None:
+        _note_label(profile, values, labels)
+    return values
+
+
+def _note_numbers(profile: Profile, values: Any, start: int) -> None:
+    present = values[~np.isnan(values)]
+    if not present.size:
+        return
+    profile.low = min(profile.low, float(present.min()))
+    profile.high = max(profile.high, float(present.max()))
+    if not profile.infinite and not np.isfinite(present).all():
+        profile.infinite = start + 1 + int(np.flatnonzero(np.isinf(values))[0])
+    if profile.whole and np.isfinite(present).all():
+        profile.whole = bool((present == np.rint(present)).all())
+
+
+def _note_label(profile: Profile, x: Any, y: Any) -> None:
+    with np.errstate(all="ignore"):
+        sums = np.array([x.size, x.sum(), (x * x).sum(), (x * y).sum(), y.sum(), (y * y).sum()])
+    profile.sums = sums if profile.sums is None else profile.sums + sums
+
+
+def as_numbers(column: Any) -> Any:
+    """The column as float64, missing cells null; ``ArrowInvalid`` where that cannot be done."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    if not pa.types.is_string(column.type):
+        return column.cast(pa.float64())
+    try:
+        numbers = column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        column = compute.utf8_trim_whitespace(column)
+        absent = compute.is_in(column, pa.array(["", *MISSING]))
+        column = compute.if_else(absent, pa.scalar(None, pa.string()), column)
+        return column.cast(pa.float64())
+    return compute.if_else(compute.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
+
+
+def are_identifiers(column: Any, numbers: Any) -> bool:
+    """Whether these are whole numbers too long to be told apart as float64."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    largest = compute.max(compute.abs(numbers)).as_py()
+    if largest is None or not EXACT < largest < float(2**63):
+        return False
+    try:
+        column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def first_text(column: Any) -> tuple[int, str]:
+    """The first row, counted from 0, that holds no number, and what it holds."""
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            float(0 if value is None or str(value).strip() in ("", *MISSING) else value)
+        except (ValueError, OverflowError):
+            return row, str(value)
+    return 0, str(column[0].as_py())

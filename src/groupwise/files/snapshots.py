@@ -1,0 +1,138 @@
+"""Snapshots of models that learn from files: how their rows are read, and going on from them."""
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from groupwise import archive
+from groupwise.errors import DataError, SnapshotError
+from groupwise.files.predictions import SEPARATOR, PredictionFile, guarded
+from groupwise.files.rows import AT_MOST, in_file, in_file_order
+from groupwise.files.scan import Kind, scan
+from groupwise.progress import meter
+from groupwise.writing import replaced
+
+if TYPE_CHECKING:
+    from groupwise.files.source import Source
+    from groupwise.model import Groupwise
+
+PREDICTED_AT_ONCE = 5_000
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The label's column, and the kind of every column that is read; None where it is not known."""
+
+    target: str | None = None
+    kinds: Mapping[str, Any] | None = None
+
+
+def save(model: "Groupwise", path: Path, reading: Reading) -> None:
+    """Write a snapshot, which ``groupwise.load`` reads too."""
+    table = {"target": reading.target, "kinds": dict(reading.kinds or {}) or None}
+    model.save(path, table=table)
+
+
+def load(path: Path) -> "tuple[Groupwise, Reading]":
+    """Read a snapshot; one written by ``model.save`` says nothing about columns."""
+    from groupwise.snapshot import load as load_model
+
+    model = load_model(path)
+    table = archive.read(path)[0].get("table") or {}
+    target, kinds = table.get("target"), table.get("kinds")
+    if not isinstance(target, str | None) or not isinstance(kinds, dict | None):
+        raise SnapshotError(f"{path} is damaged: what it says about columns is unreadable.")
+    if kinds is not None and not set(kinds.values()) <= {"number", "text"}:
+        raise SnapshotError(f"{path} is damaged: a column is neither number nor text.")
+    return model, Reading(target, kinds)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Rows that were learned now, those learned ever, and the error of the new ones."""
+
+    rows: int
+    settled: int
+    error: float
+
+
+def learn(
+    path: Path, source: "Source", target: str | None, place: Path, jobs: int | None = None
+) -> Learned:
+    """Learn rows from a file and write the model to ``place``, whole or not at all."""
+    model, reading = load(path)
+    target = target or reading.target
+    if target is None:
+        raise DataError(f"{path} does not say which column holds the label. Give --target COLUMN.")
+    kinds = _kinds(model, reading, source, target)
+    kinds[target] = "number"
+    rows, loss, read = 0, 0.0, 0
+    with model.all_or_nothing(), meter(source.size, "learn", True) as advance:
+        for piece, position in in_file_order(source, kinds, AT_MOST, target):
+            with in_file(source, piece.numbers):
+                result = model.replay(piece.frame, target, jobs)
+            rows += len(piece.numbers)
+            loss += float(result.loss.sum())
+            advance(len(piece.numbers), position - read)
+            read = position
+    save(model, place, Reading(target, kinds))
+    return Learned(rows, model.regret().settled, math.sqrt(loss / max(rows, 1)))
+
+
+def predict(path: Path, source: "Source", target: str | None, out: Path | None) -> int:
+    """Write a prediction for every row of a file, to standard output where ``out`` is None.
+
+    The model learns nothing. Gives the number of rows.
+    """
+    model, reading = load(path)
+    target = target or reading.target
+    kinds = _kinds(model, reading, source, target)
+    if target is not None:
+        kinds.pop(target, None)
+    if out is None:
+        with PredictionFile(sys.stdout.buffer, labels=False) as file:
+            return _predict(model, source, kinds, file)
+    with (
+        replaced(out) as part,
+        part.open("wb") as stream,
+        PredictionFile(stream, labels=False) as file,
+    ):
+        return _predict(model, source, kinds, file)
+
+
+def _predict(
+    model: "Groupwise", source: "Source", kinds: dict[str, Kind], file: PredictionFile
+) -> int:
+    count = read = 0
+    with meter(source.size, "predict", True) as advance:
+        for piece, position in in_file_order(source, kinds, PREDICTED_AT_ONCE):
+            predictions, groups = [], []
+            for place, row in enumerate(piece.frame.to_pylist()):
+                with in_file(source, piece.numbers[place : place + 1]):
+                    predictions.append(model.predict_one(row))
+                    groups.append(guarded(SEPARATOR.join(model.groups.of_row(row)[0])))
+            file.write(piece.numbers, np.array(predictions), None, groups)
+            count += len(predictions)
+            advance(len(predictions), position - read)
+            read = position
+    return count
+
+
+def _kinds(
+    model: "Groupwise", reading: Reading, source: "Source", target: str | None
+) -> dict[str, Kind]:
+    """What the columns hold: as the snapshot says, or else as the file looks."""
+    if reading.kinds is not None:
+        return dict(reading.kinds)
+    kinds = scan(source, None, progress=True).kinds
+    if target is not None and target not in kinds:
+        return kinds
+    if model.features is not None:
+        used = {*model.features, *model.groups.columns, target}
+        kinds = {name: kind for name, kind in kinds.items() if name in used}
+    return {name: model.field_kinds.get(name, kind) for name, kind in kinds.items()}

@@ -1,0 +1,226 @@
+"""Groups in tables and sentences: which come first, and what is said about them."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from groupwise.files.text import amount, quoted, shown
+from groupwise.groups import ALWAYS_ON
+from groupwise.report.tables import Cell, Column, Table
+
+if TYPE_CHECKING:
+    from groupwise.files.compare import Comparison
+    from groupwise.files.run import Finished
+    from groupwise.regret.table import RegretTable
+
+OURS, SINGLE, BEST = "groupwise", "single model", "best in hindsight"
+EVERYBODY = f"everybody ({ALWAYS_ON})"
+NAME, NARROW_NAME = 60, 30
+NOTICEABLE = 0.005
+"""A difference in error of half a percent is marked."""
+FIRST = 15
+"""So many groups are enough for a terminal."""
+ENOUGH = 30
+"""On fewer rounds regret per round says more about the start than about the group."""
+
+EXACT = 1e-6
+"""A linear model whose error is so small a part of ours has found the label in the features."""
+
+Row = dict[str, Any]
+
+
+def per_round(row: Row, key: str = "regret") -> float:
+    """A total per round of the group."""
+    return float(row[key]) / max(float(row["rounds"]), 1.0)
+
+
+def is_small(row: Row) -> bool:
+    """Whether a group has too few rounds to be compared."""
+    return float(row["rounds"]) < ENOUGH
+
+
+def ranked(rows: Iterable[Row], key: str = "regret") -> list[Row]:
+    """Everybody first; then by regret per round, the largest first; groups of few rounds last."""
+
+    def place(row: Row) -> tuple[bool, bool, float]:
+        return row["group"] != ALWAYS_ON, is_small(row), -per_round(row, key)
+
+    return sorted(rows, key=place)
+
+
+def worst(rows: Iterable[Row], key: str = "regret") -> Row:
+    """The group with the largest regret per round; a small one only where all are."""
+    order = ranked(rows, key)
+    return next((row for row in order if row["group"] != ALWAYS_ON), order[0])
+
+
+def most_gained(rows: Iterable[Row]) -> Row | None:
+    """The group on which the single model loses most to us, per round; None where on none."""
+    candidates = [
+        row
+        for row in rows
+        if row["baseline_regret"] is not None and not is_small(row) and row["group"] != ALWAYS_ON
+    ]
+    best = max(candidates, key=gain, default=None)
+    return best if best is not None and gain(best) > 0.0 else None
+
+
+def gain(row: Row) -> float:
+    """What the single model loses more than we do, per round."""
+    return per_round(row, "baseline_regret") - per_round(row)
+
+
+def afterwards(rows: Iterable[Row], target: str) -> list[str]:
+    """What can only be said when the run is over."""
+    every = next((row for row in rows if row["group"] == ALWAYS_ON), None)
+    if every is None or is_small(every) or every["best_loss"] > EXACT * every["loss"]:
+        return []
+    return [
+        f"Some features together give {quoted(target)} exactly, as the parts of a sum do. If they "
+        "become known only with the label, leave them out with --drop."
+    ]
+
+
+def title_of(group: str, longest: int = NAME) -> str:
+    """A group's name as people read it."""
+    return EVERYBODY if group == ALWAYS_ON else shown(group, longest)
+
+
+def typical_error(row: Row, regret: str | None = "regret") -> float:
+    """Root of the mean square error, in the label's units; of the best in hindsight without key."""
+    if regret is not None and row[regret] is None:
+        return math.nan
+    total = float(row["best_loss"]) + (0.0 if regret is None else float(row[regret]))
+    return math.sqrt(max(total, 0.0) / max(float(row["rounds"]), 1.0))
+
+
+def group_table(
+    rows: Sequence[Row],
+    unit: float,
+    target: str | None,
+    title: str,
+    others: Mapping[str, str] | None = None,
+    note: str = "",
+    narrow: bool = False,
+) -> Table:
+    """A row per group. ``others`` are further players: heading to the key of their regret."""
+    single, best = ("single", "hindsight") if narrow else (SINGLE, BEST)
+    players = {**dict(others or {}), OURS: "regret", single: "baseline_regret"}
+    error = f"error, in {shown(target, 16)}" if target else "error"
+    status = any(row["status"] not in ("proved", "vacuous") for row in rows)
+    digits = _decimals([typical_error(row, key) for row in rows for key in players.values()])
+    columns = [
+        Column("group", numeric=False),
+        Column("rounds"),
+        *(Column(name, error) for name in (*players, best)),
+        *(Column(name, "regret") for name in players),
+        Column("certificate", "regret"),
+        *([Column("status", numeric=False)] if status else []),
+    ]
+    return Table(
+        title,
+        tuple(columns),
+        tuple(_cells(row, unit, players, status, digits, narrow) for row in rows),
+        note,
+    )
+
+
+def _cells(
+    row: Row, unit: float, players: Mapping[str, str], status: bool, digits: int, narrow: bool
+) -> tuple[Cell, ...]:
+    faint = "faint" if is_small(row) else ""
+    single = typical_error(row, "baseline_regret")
+    name = title_of(row["group"], NARROW_NAME if narrow else NAME)
+    cells = [Cell(name), Cell(amount(row["rounds"]), faint)]
+    for key in players.values():
+        error = typical_error(row, key)
+        mark = faint or (_mark(error, single) if key != "baseline_regret" else "")
+        cells.append(Cell(_fixed(error, digits), mark))
+    cells.append(Cell(_fixed(typical_error(row, None), digits), faint))
+    for key in (*players.values(), "certificate"):
+        value = math.nan if row[key] is None else float(row[key]) / unit
+        empty = key == "certificate" and row["status"] in ("vacuous", "void")
+        cells.append(Cell(_regret(value), "faint" if empty else faint))
+    if status:
+        cells.append(Cell(row["status"], faint))
+    return tuple(cells)
+
+
+def _mark(error: float, single: float) -> str:
+    if not math.isfinite(single) or not math.isfinite(error):
+        return ""
+    if error < single * (1.0 - NOTICEABLE):
+        return "good"
+    return "bad" if error > single * (1.0 + NOTICEABLE) else ""
+
+
+def _regret(value: float) -> str:
+    """Losses of a whole round, to a hundredth."""
+    return _fixed(value, 0 if abs(value) >= 1000 else 2)
+
+
+def _decimals(values: Sequence[float]) -> int:
+    """Decimals that give the largest of these about four digits, and all of them the same."""
+    largest = max((value for value in values if math.isfinite(value)), default=0.0)
+    return 2 if largest <= 0.0 else min(8, max(0, 3 - math.floor(math.log10(largest))))
+
+
+def _fixed(value: float, decimals: int) -> str:
+    if not math.isfinite(value):
+        return "–"
+    if abs(value) >= 1e12:
+        return f"{value:.3e}".replace("-", "−")
+    text = f"{value:,.{decimals}f}"
+    return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
+
+
+def headline(rows: Sequence[Row]) -> str:
+    """The worst group, in a sentence."""
+    row = worst(rows)
+    single = typical_error(row, "baseline_regret")
+    compared = f", and a single model for everybody by {amount(single)}"
+    return (
+        f"Worst group: {title_of(row['group'])}. Over its {amount(row['rounds'])} rounds a "
+        f"prediction is typically off by {amount(typical_error(row))}; the best linear model for "
+        f"this group alone, in hindsight, by {amount(typical_error(row, None))}"
+        f"{compared if math.isfinite(single) else ''}."
+    )
+
+
+def summary(finished: "Finished") -> tuple[Table, str]:
+    """The worst groups, and a sentence about the worst."""
+    table = model_summary(finished.table, finished.unit, finished.plan.target, FIRST)
+    return table, headline(finished.table.rows)
+
+
+def model_summary(
+    table: "RegretTable", unit: float, target: str | None, first: int | None
+) -> Table:
+    """The worst groups of a model."""
+    rows = ranked(table.rows)
+    return group_table(rows[:first], unit, target, _title(len(rows), first), narrow=True)
+
+
+def comparison_summary(compared: "Comparison") -> tuple[Table, list[str]]:
+    """The groups on which the logged predictions are worst, and a sentence for each of them."""
+    rows, first = compared.rows, FIRST
+    target = compared.plan.target
+    title = _title(len(rows), first)
+    table = group_table(rows[:first], compared.unit, target, title, compared.players, narrow=True)
+    sentences = []
+    for name, key in compared.players.items():
+        row = worst(rows, key)
+        sentences.append(
+            f"Worst group of {shown(name)}: {title_of(row['group'])}. Over its "
+            f"{amount(row['rounds'])} rounds it is typically off by "
+            f"{amount(typical_error(row, key))}; groupwise would have been off by "
+            f"{amount(typical_error(row))}, and the best linear model for this group alone, in "
+            f"hindsight, by {amount(typical_error(row, None))}."
+        )
+    return table, sentences
+
+
+def _title(count: int, first: int | None) -> str:
+    if first is None or count <= first:
+        return f"{count:,} groups, the worst first"
+    return f"The {first} worst of {count:,} groups"

@@ -1,0 +1,230 @@
+"""The rounds of a group, and running the compiled parts of a model over them.
+
+A *stretch* is some consecutive rounds of one group. A compiled learner is two kernels: ``advise``,
+for one round whose label is unknown, and ``learn``, for a stretch whose labels are known: advice
+before every update, then the update. The loops here bring them their rounds, one at a time
+(``advise``, ``step``) or group by group from a queue that threads share (``run``). The learners'
+kernels are the same in all of them, and so are the numbers.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from groupwise.arrays import LARGEST, Flags, Index, Vector
+from groupwise.kernels.addresses import INTERPRETED, address_of, call, next_of
+from groupwise.kernels.cells import padded, tidy
+from groupwise.kernels.compiled import entry, inlined, lean
+from groupwise.kernels.layout import Message, address, open_place
+from groupwise.kernels.vectors import prefetch
+
+if TYPE_CHECKING:
+    from groupwise.protocols import Awake
+
+MANY = 256
+"""Groups from which on they are taken several at a time, and fetched ahead."""
+FETCHED = 96
+"""Numbers at the front of a record that are fetched ahead."""
+MARKS = 16
+"""Whole numbers that a kernel may work with."""
+READY, NO_ROOM, TOO_LARGE = 0, 1, 2
+"""What single rounds come back with."""
+
+
+class Stretch(NamedTuple):
+    """Rounds ``first`` to ``last`` of a group, and room to work in.
+
+    Round i is row ``rows[i]``, whose features are ``values[indptr[row]:indptr[row + 1]]`` at
+    ``indices`` (see ``kernels.cells``) and whose label is ``labels[row]``; its weight in the group
+    is ``weights[entries[i]]``, and the advice of learner k goes to
+    ``advice[entries[i] * columns + column + k]``.
+    """
+
+    group: int
+    first: int
+    last: int
+    column: int
+    columns: int
+    entries: Index
+    rows: Index
+    weights: Vector
+    labels: Vector
+    indptr: Index
+    indices: Index
+    values: Vector
+    full: Flags
+    advice: Vector
+    stands_for: Vector
+    """One number: how many rounds a label stands for in the books; 1 unless feedback is partial."""
+    work: Vector
+    marks: Index
+
+
+class Crew(NamedTuple):
+    """The compiled parts of a model: for each its kernels, its state and its first column."""
+
+    parts: int
+    advise: Index
+    """0 for a part that gives no advice."""
+    learn: Index
+    states: Index
+    first: Index
+    stretch: Index
+    """The message of the stretch that single rounds use; from here on what is in it."""
+    entries: Index
+    labels: Vector
+    indptr: Index
+    indices: Index
+    values: Vector
+    full: Flags
+    stands_for: Vector
+    features: int
+    """How many features there is room for."""
+    awake: int
+    """How many awake groups there is room for."""
+
+
+class AwakeGroups(NamedTuple):
+    """The awake groups of a round, for kernels."""
+
+    count: int
+    groups: Index
+    weights: Vector
+
+
+STRETCH, CREW, AWAKE = Message(Stretch), Message(Crew), Message(AwakeGroups)
+open_stretch, open_crew, open_awake = STRETCH.open, CREW.open, AWAKE.open
+GROUP, FIRST, LAST, COLUMN = (STRETCH.slots[x] for x in ("group", "first", "last", "column"))
+WEIGHTS, ADVICE = STRETCH.slots["weights"], STRETCH.slots["advice"]
+
+
+@inlined
+def _lay_out(crew, awake, xi, xv, said):
+    """Write a row into the stretch of single rounds; READY, unless there is no room for it."""
+    last = 0
+    for k in range(xi.size):
+        last = max(last, xi[k])
+    width = padded(last + 1)
+    if awake.count > crew.awake or width > crew.features:
+        return NO_ROOM
+    for part in range(crew.parts):
+        place = open_place(crew.states[part])
+        for a in range(awake.count):
+            group = awake.groups[a]
+            if group >= place.groups or place.block[group] < 0 or place.width[group] < width:
+                return NO_ROOM
+    positions, size = tidy(xi, xv, crew.indices, crew.values)
+    crew.indptr[1] = size
+    crew.full[0] = positions == 0
+    crew.stretch[WEIGHTS] = address_of(awake.weights)
+    crew.stretch[ADVICE] = address_of(said)
+    return READY
+
+
+@inlined
+def _round_of(crew, a, group, part):
+    """Make the stretch of single rounds that of one awake group, for one part of the crew."""
+    crew.stretch[GROUP] = group
+    crew.stretch[FIRST] = a
+    crew.stretch[LAST] = a + 1
+    crew.stretch[COLUMN] = crew.first[part]
+
+
+@entry
+def advise(message, awake_message, xi, xv, said):
+    """The advice of every awake learner on a row, to the front of ``said``. Changes nothing."""
+    crew, awake = open_crew(message), open_awake(awake_message)
+    for k in range(xv.size):
+        if not abs(xv[k]) <= LARGEST:
+            return TOO_LARGE
+    if _lay_out(crew, awake, xi, xv, said) != READY:
+        return NO_ROOM
+    for a in range(awake.count):
+        for part in range(crew.parts):
+            if crew.advise[part] != 0:
+                _round_of(crew, a, awake.groups[a], part)
+                call(crew.advise[part], crew.states[part], address_of(crew.stretch))
+    return READY
+
+
+@entry
+def step(message, awake_message, xi, xv, label, stands_for, said):
+    """The same, and then every awake learner is updated with the label."""
+    crew, awake = open_crew(message), open_awake(awake_message)
+    if _lay_out(crew, awake, xi, xv, said) != READY:
+        return NO_ROOM
+    crew.labels[0] = label
+    crew.stands_for[0] = stands_for
+    for a in range(awake.count):
+        for part in range(crew.parts):
+            _round_of(crew, a, awake.groups[a], part)
+            call(crew.learn[part], crew.states[part], address_of(crew.stretch))
+    return READY
+
+
+@inlined
+def _fetch(crew, group):
+    """Ask for the front of a group's records."""
+    for part in range(crew.parts):
+        place = open_place(crew.states[part])
+        prefetch(place.pool, place.block[group], FETCHED)
+
+
+@lean
+def run(message, stretch, queue, groups, starts):
+    """All rounds of groups from the queue, each in its order, until the queue is empty.
+
+    Group ``groups[i]`` has the rounds ``starts[i]`` to ``starts[i + 1]`` of ``stretch``, the words
+    of a message. The first part says how far the others go with it, and begins again there: the
+    sums of hindsight stop where learners are to be renewed from them.
+    """
+    crew = open_crew(message)
+    total = groups.size
+    batch = 1 + total // MANY
+    turn = next_of(queue, batch)
+    while turn < total:
+        last = min(turn + batch, total)
+        for i in range(turn, last):
+            # Many groups are not in the cache; what is needed soon is on its way meanwhile.
+            if total > MANY and i + 2 < last:
+                _fetch(crew, groups[i + 2])
+            stretch[GROUP] = groups[i]
+            stretch[FIRST] = starts[i]
+            while stretch[FIRST] < starts[i + 1]:
+                end = starts[i + 1]
+                for part in range(crew.parts):
+                    stretch[LAST] = end
+                    stretch[COLUMN] = crew.first[part]
+                    reached = call(crew.learn[part], crew.states[part], address_of(stretch))
+                    if part == 0:
+                        end = reached
+                stretch[FIRST] = end
+        turn = next_of(queue, batch)
+
+
+_INDEX, _NUMBERS = types.int64[::1], types.float64[::1]
+_COMMON = (types.int64, types.int64, _INDEX, _NUMBERS)
+_SAID = types.float64[:, :, ::1]
+_SIGNATURES = {
+    "advise": (*_COMMON, _SAID),
+    "step": (*_COMMON, types.float64, types.float64, _SAID),
+}
+
+
+def ready(function: Any) -> Any:
+    """A single round's function, which does not look at the types of its arguments again."""
+    return function if INTERPRETED else function.compile(_SIGNATURES[function.__name__])
+
+
+def words(values: list[Any]) -> Any:
+    """An array of addresses."""
+    return np.array(values, dtype=object if INTERPRETED else np.int64)
+
+
+def addressed(awake: "Awake") -> Any:
+    """Where kernels find the awake groups of a round."""
+    if not awake.address:
+        awake.message = AWAKE.pack(AwakeGroups(len(awake.groups), awake.groups, awake.weights))
+        awake.address = address(awake.message)
+    return awake.address

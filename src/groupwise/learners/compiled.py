@@ -1,0 +1,253 @@
+"""Compiled learners: a table of axes and two kernels each, run together without the interpreter."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from groupwise.arrays import Index, Vector, capacity
+from groupwise.errors import TooLargeError
+from groupwise.kernels import stretch
+from groupwise.kernels.compiled import Kernel
+from groupwise.kernels.hindsight import SUMS, record
+from groupwise.kernels.layout import Layout, address, room
+from groupwise.losses import Loss
+from groupwise.protocols import Awake, Bank, Row
+from groupwise.regret.hindsight import gram_matrix, least_squares_loss
+from groupwise.store import Store
+
+
+def joint(bounds: "Sequence[Vector | None]") -> Vector | None:
+    """The bounds of several banks together; None where one has none."""
+    known = [part for part in bounds if part is not None]
+    return np.concatenate(known) if known and len(known) == len(bounds) else None
+
+
+class CompiledBank:
+    """One kind of compiled learner, a copy for every group. To be derived from.
+
+    Parameters
+    ----------
+    columns : which of a group's experts these are.
+    parameters : what the kernels need of the configuration, as ``place.parameters``.
+    """
+
+    name: ClassVar[str]
+    """What its arrays are called in a file."""
+    layout: ClassVar[Layout]
+    """The table of a group's record (``kernels.layout``)."""
+    advise: ClassVar[Kernel]
+    """Advice on the one round of a stretch (``kernels.stretch``); changes nothing."""
+    learn: ClassVar[Kernel]
+    """Advice, then the update, for every round of a stretch."""
+    wants_sums: ClassVar[bool] = False
+    """Do the kernels look at the sums of hindsight, ``place.beside``?"""
+
+    def __init__(self, columns: Sequence[int], parameters: ArrayLike) -> None:
+        self.columns = list(columns)
+        self.parameters = np.ascontiguousarray(parameters, dtype=np.float64).ravel()
+        self.store = self.fresh(None)
+
+    def fresh(self, sums: Store | None) -> Store:
+        """Room for learners that have seen nothing, beside the sums of hindsight."""
+        beside = sums if self.wants_sums else None
+        return Store(
+            self.layout, len(self.columns), 0, self.parameters, beside, self.upkeep, self.opened
+        )
+
+    def work_size(self, width: int) -> int:
+        """How many numbers the kernels work with, in ``stretch.work``, for groups so wide."""
+        return width
+
+    def upkeep(self, group: int) -> None:
+        """What is rarely needed; called where a kernel calls ``place.upkeep``."""
+
+    def opened(self, groups: Index, first: int) -> None:
+        """Some groups have new columns, from ``first`` on, which are 0."""
+
+    def bounds(self, group: int) -> Vector | None:
+        """See :meth:`groupwise.protocols.Bank.bounds`."""
+        return None
+
+    def a_priori(self, group: int, best: float) -> float | None:
+        """See :meth:`groupwise.protocols.Bank.a_priori`."""
+        return None
+
+
+class Crew(Bank):
+    """The compiled banks of a model and the sums of hindsight: one call for all of them.
+
+    Parameters
+    ----------
+    banks : the compiled banks.
+    loss : the model's; with square loss the sums give the best linear model in hindsight.
+    """
+
+    compiled = True
+
+    def __init__(self, banks: Sequence[CompiledBank], loss: Loss) -> None:
+        self.banks = list(banks)
+        self.columns = [column for bank in banks for column in bank.columns]
+        self.linear = loss.linear_hindsight
+        if self.linear:
+            self.comparator = "the best linear model in hindsight"
+        wanted = self.linear or any(bank.wants_sums for bank in banks)
+        self.sums = Store(SUMS) if wanted else None
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what was learned, not what was recorded."""
+        for bank in self.banks:
+            bank.store = bank.fresh(self.sums)
+        self._room = (1, room(1))
+        self._gather()
+
+    def _gather(self) -> None:
+        """The message for the kernels: who is to be called, and the stretch of single rounds."""
+        stores = [] if self.sums is None else [self.sums]
+        self._stores = [*stores, *(bank.store for bank in self.banks)]
+        silent = [0] * len(stores)
+        firsts = np.cumsum([0, *(len(bank.columns) for bank in self.banks)]).tolist()
+        awake, width = self._room
+        self._one = np.arange(awake), np.zeros(awake, dtype=np.int64), *self._workplace(width)
+        entries, rows, work, marks = self._one
+        cells = np.zeros(width, dtype=np.int64), np.zeros(width), np.zeros(1, dtype=np.bool_)
+        indptr, label, stands_for = np.zeros(2, dtype=np.int64), np.zeros(1), np.ones(1)
+        none = np.zeros(0)
+        self._alone = stretch.STRETCH.pack(
+            stretch.Stretch(
+                *(0, 0, 0, 0, max(1, len(self.columns)), entries, rows, none, label, indptr),
+                *(*cells, none, stands_for, work, marks),
+            )
+        )
+        kernels = [bank.advise.pointer for bank in self.banks]
+        learn = [record.pointer] * len(stores) + [bank.learn.pointer for bank in self.banks]
+        self._crew = stretch.Crew(
+            len(self._stores),
+            stretch.words([*silent, *kernels]),
+            stretch.words(learn),
+            stretch.words([address(store.message) for store in self._stores]),
+            np.array([*silent, *firsts[:-1]], dtype=np.int64),
+            self._alone,
+            *(entries, label, indptr, *cells, stands_for, width, awake),
+        )
+        self._message = stretch.CREW.pack(self._crew)
+        self._address = address(self._message)
+        self._advise = stretch.ready(stretch.advise)
+        self._step = stretch.ready(stretch.step)
+
+    def _workplace(self, width: int) -> tuple[Vector, Index]:
+        """Room for the kernels to work in."""
+        size = max([0, *(bank.work_size(width) for bank in self.banks)])
+        return np.empty(size), np.empty(stretch.MARKS, dtype=np.int64)
+
+    def reserve(self, groups: Index, features: int) -> None:
+        """Make room for these groups and so many features."""
+        for store in self._stores:
+            store.reserve(groups, room(features))
+
+    def _make_room(self, awake: Awake, row: Row) -> None:
+        """Make room for a row and its groups."""
+        self.reserve(awake.groups, len(row.names))
+        groups, width = self._room
+        needed = len(awake.groups), room(len(row.names))
+        if needed[0] > groups or needed[1] > width:
+            self._room = capacity(needed[0], groups), capacity(needed[1], width)
+            self._gather()
+
+    def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
+        """The advice of every awake group. Changes nothing."""
+        said = np.empty((1, len(awake.groups), len(self.columns)))
+        self.advise_into(awake, row, said)
+        advice: Vector = said[0]
+        return advice
+
+    def advise_into(self, awake: Awake, row: Row, said: Vector) -> None:
+        """The same, to ``said[0]``."""
+        place = awake.address or stretch.addressed(awake)
+        answer = self._advise(self._address, place, row.indices, row.values, said)
+        while answer != stretch.READY:
+            if answer == stretch.TOO_LARGE:
+                raise TooLargeError("A feature is not a finite number of at most 1e100.")
+            self._make_room(awake, row)
+            answer = self._advise(self._address, place, row.indices, row.values, said)
+
+    def step_into(
+        self, awake: Awake, row: Row, label: float, stands_for: float, said: Vector
+    ) -> None:
+        """Advice to ``said[0]``, then the update of learners and sums."""
+        place = awake.address or stretch.addressed(awake)
+        cells = row.indices, row.values
+        while self._step(self._address, place, *cells, label, stands_for, said):
+            self._make_room(awake, row)
+
+    def update(self, awake: Awake, row: Row, label: Any) -> None:
+        """Every awake group's learners learn from a label, and so do the sums."""
+        self.step(0, 0, awake, row, label, 1.0)
+
+    def step(
+        self, number: int, attempt: int, awake: Awake, row: Row, label: Any, stands_for: float
+    ) -> Vector:
+        """The advice as of now, then the update, then hindsight."""
+        said = np.empty((1, len(awake.groups), len(self.columns)))
+        self.step_into(awake, row, label, stands_for, said)
+        advice: Vector = said[0]
+        return advice
+
+    def run(self, rounds: Any, out: Vector) -> None:
+        """Take groups off the queue of a stretch of the stream until it is empty."""
+        cells, parts = rounds.cells, rounds.parts
+        work, marks = self._workplace(room(rounds.features))
+        one = np.ones(1)
+        words = stretch.STRETCH.pack(
+            stretch.Stretch(
+                *(0, 0, 0, 0, max(1, len(self.columns)), parts.entries, parts.rows),
+                *(rounds.weights, rounds.labels, *cells, out, one, work, marks),
+            )
+        )
+        stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts)
+
+    def hindsight(self, group: int, features: int) -> float | None:
+        """The scaled loss of the best linear model; None where that is no least-squares fit."""
+        if not self.linear:
+            return None
+        assert self.sums is not None
+        own = self.sums.of(group)
+        width = min(features, own.moment.size)
+        gram = gram_matrix(own, width)
+        return least_squares_loss(gram, own.moment[:width], float(own.power[0]))
+
+    def bounds(self, group: int) -> Vector | None:
+        """See :meth:`groupwise.protocols.Bank.bounds`."""
+        return joint([bank.bounds(group) for bank in self.banks])
+
+    def a_priori(self, group: int, best: float) -> float | None:
+        """The least of the banks' bounds."""
+        found = [bank.a_priori(group, best) for bank in self.banks]
+        return min((bound for bound in found if bound is not None), default=None)
+
+    def save(self, groups: int, features: int) -> dict[str, Any]:
+        """The state of the first groups, as arrays by name."""
+        fields = {} if self.sums is None else {"hindsight": self.sums}
+        fields |= {bank.name: bank.store for bank in self.banks}
+        return {
+            f"{name}.{field}": array
+            for name, store in fields.items()
+            for field, array in store.save(groups, features).items()
+        }
+
+    def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
+        """Take over what :meth:`save` gave."""
+        fields = {} if self.sums is None else {"hindsight": self.sums}
+        for name, store in (fields | {bank.name: bank.store for bank in self.banks}).items():
+            own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
+            store.load(own, groups, features, room(features))
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("banks", "columns", "linear", "comparator", "sums", "_room")
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._gather()

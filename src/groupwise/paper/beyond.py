@@ -1,0 +1,58 @@
+"""The experiments beyond the paper's tables: from a name to tables, figures and a page."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from groupwise.errors import ConfigurationError
+from groupwise.paper import ablation, classification, enumeration, lending, routing
+from groupwise.paper.claims import Outcome, Request, Study, expected
+from groupwise.paper.figures import illustrate
+from groupwise.report.page import Page, Section, html, versions
+from groupwise.report.tables import Table, json_text, latex
+from groupwise.writing import folder, write
+
+STUDIES = {
+    "routing": routing.STUDY,
+    "classification-transductive": classification.TRANSDUCTIVE,
+    "classification-separator": classification.SEPARATOR,
+    "lending": lending.STUDY,
+    "enumeration": enumeration.STUDY,
+    "ablation": ablation.STUDY,
+}
+
+
+def study_of(name: str) -> Study:
+    """The experiment of a name."""
+    if name not in STUDIES:
+        known = ", ".join(STUDIES)
+        raise ConfigurationError(f"There is no experiment {name!r}; there are {known}.")
+    return STUDIES[name]
+
+
+def run(
+    name: str, request: Request, show: Callable[[Table], None] = lambda table: None
+) -> tuple[Outcome, Path]:
+    """Run an experiment; all goes to a folder of its name in ``request.out``."""
+    study = study_of(name)
+    outcome = study.run(request)
+    if request.whole:
+        outcome = outcome.compared(expected(name))
+    out = folder(Path(request.out) / name)
+    claims = outcome.claims()
+    for table in (*outcome.tables, claims):
+        show(table)
+    record = {
+        "name": name,
+        "numbers": outcome.numbers,
+        "checks": [check.__dict__ for check in outcome.checks],
+    }
+    write(out / f"{name}.json", json_text(record))
+    write(out / f"{name}.tex", "\n".join(latex(table) for table in outcome.tables))
+    section = Section(
+        study.title,
+        name,
+        [*outcome.tables, *illustrate(outcome.figures, out), *outcome.notes],
+        {"JSON": f"{name}.json", "LaTeX": f"{name}.tex"},
+    )
+    page = Page(study.title, [study.about], claims, [section], {"Made with": versions()})
+    return outcome, write(out / "index.html", html(page))

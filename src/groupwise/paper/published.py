@@ -1,0 +1,239 @@
+"""What the paper ran: its experiments by name, its settings, and what one may change in them."""
+
+import difflib
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+from groupwise.aggregators import AdaNormalHedge, Specialists
+from groupwise.datasets import Dataset, adult, medical, synthetic
+from groupwise.datasets._files import DataFile, locate
+from groupwise.datasets.adult import FILE as ADULT_FILE
+from groupwise.datasets.medical import FILE as MEDICAL_FILE
+from groupwise.errors import ConfigurationError
+from groupwise.learners import Ridge
+from groupwise.protocols import Aggregator
+
+ORDERS = ("shuffled", "sorted")
+EVERY = "all"
+
+PENALTY = 1.0
+"""The paper's."""
+LEARNERS = {
+    "ridge": [Ridge(PENALTY)],
+    "forward": [Ridge(PENALTY, forward=True)],
+    "portfolio": [Ridge(PENALTY), Ridge(0.01), Ridge(100.0), Ridge(PENALTY, forward=True)],
+}
+"""By name: the learners that every group has. The first of them, alone, is the baseline."""
+AGGREGATORS: dict[str, Aggregator] = {
+    "adanormalhedge": AdaNormalHedge(),
+    "specialists": Specialists(),
+}
+
+Families = tuple[tuple[str, tuple[str, ...]], ...]
+
+_AGES = ("young", "middle", "old")
+_EVERYBODY = ("Everybody", ("always_on",))
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of the paper.
+
+    ``tolerance`` is how far a figure may be from the printed one; None where nobody has been able
+    to compare yet. ``families`` are the groups that the paper draws together, against the fraction
+    of the group seen; ``headline`` those of its Figure 1.
+    """
+
+    name: str
+    title: str
+    sorted_by: str
+    tolerance: float | None
+    file: DataFile | None = None
+    families: Families = ()
+    headline: Families = ()
+
+    def titled(self, order: str) -> str:
+        """The title of its table in one order."""
+        return f"{self.title}, {order if order != 'sorted' else f'sorted by {self.sorted_by}'}"
+
+
+EXPERIMENTS = {
+    experiment.name: experiment
+    for experiment in (
+        *(
+            Experiment(f"synthetic-{label}", f"Synthetic data, {meaning}", "colour", 0.01)
+            for label, meaning in (
+                ("mean", "mean of two labels"),
+                ("min", "minimum of two labels"),
+                ("max", "maximum of two labels"),
+                ("permutation", "label of the first group"),
+            )
+        ),
+        Experiment(
+            "medical",
+            "Medical costs",
+            "age",
+            0.05,
+            MEDICAL_FILE,
+            families=(
+                ("Age", _AGES),
+                ("Sex", ("male", "female")),
+                ("Smoking", ("smoker", "non-smoker")),
+                ("Body mass", ("underweight", "healthyweight", "overweight", "obese")),
+                _EVERYBODY,
+            ),
+            headline=(
+                ("Age and sex", (*_AGES, "male", "female")),
+                ("Smoking", ("smoker", "non-smoker")),
+            ),
+        ),
+        Experiment(
+            "adult",
+            "Adult income",
+            "age",
+            None,
+            ADULT_FILE,
+            families=(
+                ("Age", _AGES),
+                ("Education", ("HighSchool&less", "College&more")),
+                ("Sex", ("Male", "Female")),
+                (
+                    "Race",
+                    ("White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"),
+                ),
+                _EVERYBODY,
+            ),
+        ),
+    )
+}
+
+Source = str | Dataset
+"""Data for a task: a synthetic set's name, to be made where the task runs, or the data."""
+
+
+def chosen(names: Iterable[str]) -> list[Experiment]:
+    """The experiments of these names, each once, in the order of the paper; "all" is all."""
+    wanted = set(names)
+    for name in wanted - {EVERY, *EXPERIMENTS}:
+        near = difflib.get_close_matches(name, [EVERY, *EXPERIMENTS], n=2, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "There are"
+        rest = "" if near else f" {', '.join(EXPERIMENTS)} and {EVERY}."
+        raise ConfigurationError(f"There is no experiment {name!r}. {hint}{rest}")
+    if not wanted or EVERY in wanted:
+        return list(EXPERIMENTS.values())
+    return [experiment for name, experiment in EXPERIMENTS.items() if name in wanted]
+
+
+def find_file(experiment: Experiment, data: str | os.PathLike[str] | None) -> None:
+    """Raise unless the experiment's file, where it has one, is there or can be downloaded."""
+    if experiment.file is not None:
+        locate(experiment.file, data_dir=data)
+
+
+def source_of(experiment: Experiment, data: str | os.PathLike[str] | None) -> Source:
+    """The experiment's data; its file is read and checked here and now."""
+    if experiment.file is None:
+        return experiment.name
+    reader = medical if experiment.file is MEDICAL_FILE else adult
+    return reader(data_dir=data)
+
+
+def dataset_of(source: Source) -> Dataset:
+    """The data themselves; those that are made are made once in every process."""
+    if isinstance(source, Dataset):
+        return source
+    with _making:
+        return _made(source)
+
+
+_making = Lock()
+
+
+@lru_cache(maxsize=2)
+def _made(name: str) -> Dataset:
+    label = name.removeprefix("synthetic-")
+    assert label in ("mean", "min", "max", "permutation")
+    return synthetic(label)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parts by name, and the choices that the ablations vary. The defaults are the paper's.
+
+    ``play`` is None where the aggregator has a play of its own.
+    """
+
+    learner: str = "ridge"
+    aggregator: str = "adanormalhedge"
+    play: str | None = "sample"
+    clip: bool = False
+    always_on: bool = True
+    intersections: int = 1
+    """2 adds an expert for every intersection of two groups that occurs."""
+
+    def __post_init__(self) -> None:
+        if self.intersections not in (1, 2):
+            raise ConfigurationError(f"Intersections of 1 or 2 groups, not {self.intersections}.")
+        for what, name, known in (
+            ("learner", self.learner, LEARNERS),
+            ("aggregator", self.aggregator, AGGREGATORS),
+        ):
+            if name not in known:
+                raise ConfigurationError(
+                    f"There is no {what} {name!r}. Choose one of {', '.join(known)}."
+                )
+
+    @property
+    def is_paper(self) -> bool:
+        """Are these the settings that the published tables were made with?"""
+        return self == Settings()
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What differs from the paper's settings."""
+        paper = Settings().to_dict()
+        return {name: value for name, value in self.to_dict().items() if value != paper[name]}
+
+    def parts(self) -> dict[str, Any]:
+        """The keyword arguments of ``groupwise.replay``."""
+        return {
+            "learner": LEARNERS[self.learner],
+            "aggregator": AGGREGATORS[self.aggregator],
+            "play": self.play,
+            "clip": self.clip,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """For files."""
+        return asdict(self)
+
+
+def chosen_settings(
+    *,
+    learner: str,
+    aggregator: str,
+    forward: bool,
+    play: str | None,
+    clip: bool,
+    always_on: bool,
+    intersections: int,
+) -> Settings:
+    """Settings from what somebody chose; what they left open is the paper's, where that is sound.
+
+    Specialists has a play of its own, and a guarantee only for advice within the label's range.
+    """
+    if forward:
+        if learner not in ("ridge", "forward"):
+            raise ConfigurationError(f"--forward is for ridge; the learner {learner} has its own.")
+        learner = "forward"
+    if aggregator == "specialists":
+        if play is not None:
+            raise ConfigurationError(f"Specialists has its own play: leave out --play {play}.")
+        clip = True
+    elif play is None:
+        play = Settings.play
+    return Settings(learner, aggregator, play, clip, always_on, intersections)

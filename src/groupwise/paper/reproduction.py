@@ -1,0 +1,204 @@
+"""From a plan to the published tables made anew: data, runs, tables, figures, page."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from groupwise.datasets import PAPER_SEEDS
+from groupwise.datasets._files import ENVIRONMENT, cache
+from groupwise.errors import ConfigurationError, DatasetError
+from groupwise.paper.engine import LOCAL, Store, Task, checked_engine, key_of, run_tasks
+from groupwise.paper.figures import figures_of, illustrate
+from groupwise.paper.published import (
+    ORDERS,
+    Experiment,
+    Settings,
+    Source,
+    chosen,
+    find_file,
+    source_of,
+)
+from groupwise.paper.tables import EXACT, NOTE, Result, summarise, summary_table, table_of
+from groupwise.progress import progress_bar
+from groupwise.report.page import Illustration, Page, Section, html, versions
+from groupwise.report.tables import csv_text, json_text, latex
+from groupwise.writing import folder, write
+
+FIGURES = "figures"
+OPTIONAL = "adult"
+"""The experiment whose file may not be passed on, so that "all" must do without it."""
+
+TITLE = "Oracle efficient groupwise regret, reproduced"
+CITATION = (
+    "The tables and figures of Acharya, Arunachaleswaran, Kannan, Roth and Ziani, “Oracle "
+    "Efficient Algorithms for Groupwise Regret” (ICLR 2024), computed anew by groupwise, next to "
+    "the published figures. The baseline is one online ridge regression for everybody; our "
+    "algorithm has one for every group as well, and combines them."
+)
+CERTIFICATE = (
+    "What the paper does not show: a certificate bounds the regret on each group at every moment "
+    "of the run. It holds where losses stay in [0, 1]; the paper does not clip predictions, so a "
+    "run may leave that range, and its certificates are then void."
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be reproduced, where, and with what."""
+
+    experiments: Sequence[str] = ()
+    orders: Sequence[str] = ORDERS
+    seeds: int = len(PAPER_SEEDS)
+    data: str | os.PathLike[str] | None = None
+    out: Path = field(default_factory=lambda: Path("reproduction"))
+    jobs: int | None = None
+    engine: str = LOCAL
+    settings: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        checked_engine(self.engine)
+        if not 1 <= self.seeds <= len(PAPER_SEEDS):
+            raise ConfigurationError(
+                f"The paper has {len(PAPER_SEEDS)} seeds: give a number from 1 to that many."
+            )
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out. ``notes`` say what was left out, and why."""
+
+    results: Sequence[Result]
+    notes: Sequence[str]
+    page: Path
+
+
+def reproduce(
+    plan: Plan,
+    say: Callable[[str], None] = lambda note: None,
+    show: Callable[[Result], None] = lambda result: None,
+    progress: bool = False,
+) -> Reproduction:
+    """Do it. ``say`` is called with every note, ``show`` with every table, as they are known."""
+    experiments = chosen(plan.experiments)
+    notes = []
+    sources: dict[str, Source] = {}
+    for experiment in experiments:
+        note = _cannot_be_had(experiment, plan)
+        if note:
+            notes.append(note)
+            say(note)
+        else:
+            sources[experiment.name] = source_of(experiment, plan.data)
+    out = folder(Path(plan.out))
+    results = _run(plan, [e for e in experiments if e.name in sources], sources, out, progress)
+    for result in results:
+        write(out / f"{result.name}.json", json_text(result.to_dict()))
+        write(out / f"{result.name}.csv", csv_text(result.to_dict()["rows"]))
+        write(out / f"{result.name}.tex", latex(table_of(result).without(EXACT)))
+        show(result)
+    figures = {result.name: list(figures_of(result)) for result in results}
+    every = [figure for some in figures.values() for figure in some]
+    with progress_bar(len(every), "figures", progress, "figures") as advance:
+        drawn = illustrate(every, out / FIGURES, f"{FIGURES}/", plan.jobs, advance)
+        shown = {illustration.figure.name: illustration for illustration in drawn}
+    illustrations = {name: [shown[f.name] for f in some] for name, some in figures.items()}
+    page = write(out / "index.html", html(page_of(results, illustrations, notes)))
+    return Reproduction(results, notes, page)
+
+
+def _cannot_be_had(experiment: Experiment, plan: Plan) -> str:
+    """Why an experiment is left out of "all"; empty where it is not."""
+    if experiment.name != OPTIONAL or OPTIONAL in plan.experiments or experiment.file is None:
+        return ""
+    try:
+        find_file(experiment, plan.data)
+    except DatasetError:
+        return (
+            f"{experiment.name} is left out: there is no {experiment.file.name}. Fetch it from "
+            f"{experiment.file.address} and put it into the folder that --data or "
+            f"{ENVIRONMENT} names, or into {cache()}."
+        )
+    return ""
+
+
+def _run(
+    plan: Plan,
+    experiments: Sequence[Experiment],
+    sources: dict[str, Source],
+    out: Path,
+    progress: bool,
+) -> list[Result]:
+    """Every table's runs: those that are stored already, and the others computed and stored."""
+    store = Store(out)
+    seeds = PAPER_SEEDS[: plan.seeds]
+    keys = {name: key_of(plan.settings, source) for name, source in sources.items()}
+    wanted = {
+        (experiment.name, order, seed): store.path(
+            experiment.name, order, seed, keys[experiment.name]
+        )
+        for experiment in experiments
+        for order in plan.orders
+        for seed in seeds
+    }
+    runs = {what: found for what, path in wanted.items() if (found := store.load(path)) is not None}
+    missing = [what for what in wanted if what not in runs]
+    tasks = [Task(sources[name], order, seed, plan.settings) for name, order, seed in missing]
+    with progress_bar(len(wanted), "runs", progress, "seeds") as advance:
+        advance(len(runs))
+        for number, run in run_tasks(tasks, plan.engine, plan.jobs):
+            store.save(wanted[missing[number]], run)
+            runs[missing[number]] = run
+            advance(1)
+    results = []
+    for experiment in experiments:
+        for order in plan.orders:
+            of_seeds = [runs[experiment.name, order, seed] for seed in seeds]
+            rows = summarise(experiment.name, order, of_seeds)
+            results.append(Result(experiment, order, plan.settings, seeds, of_seeds, rows))
+    return results
+
+
+def page_of(
+    results: Sequence[Result],
+    illustrations: Mapping[str, Sequence[Illustration]],
+    notes: Sequence[str],
+) -> Page:
+    """All tables and figures; ``illustrations`` by the result's name."""
+    settings = results[0].settings
+    changed = ", ".join(f"{name} = {_word(value)}" for name, value in settings.changes.items())
+    lead = [CITATION, NOTE, CERTIFICATE, *notes]
+    if changed:
+        lead.insert(1, f"Not the paper’s settings: {changed}.")
+    return Page(
+        title=TITLE,
+        lead=lead,
+        summary=summary_table(results),
+        sections=[
+            Section(
+                title=result.title,
+                anchor=result.name,
+                blocks=[table_of(result), *illustrations[result.name]],
+                files={kind: f"{result.name}.{kind.lower()}" for kind in ("JSON", "CSV")}
+                | {"LaTeX": f"{result.name}.tex"},
+            )
+            for result in results
+        ],
+        facts={
+            "Settings": {
+                **{_title(name): _word(value) for name, value in settings.to_dict().items()},
+                "Seeds": ", ".join(map(str, results[0].seeds)),
+            },
+            "Made with": versions(),
+        },
+    )
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "the aggregator’s own" if value is None else str(value)

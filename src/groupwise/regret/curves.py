@@ -1,0 +1,132 @@
+"""Regret over time: the only curves there are.
+
+Two ways lead to them. A ``Recorder`` takes down regret tables while a stream goes by; where all
+rows are at hand, ``sums_at`` and ``best_losses`` read sums off at moments of a group's own clock.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from groupwise.arrays import Index, Vector
+from groupwise.regret.hindsight import least_squares_loss
+
+KEYS = ("rounds", "regret", "baseline_regret", "certificate")
+"""What of a regret table a curve shows."""
+
+
+class Curve(NamedTuple):
+    """One group over time: after ``time`` rows, ``rounds`` of them in the group."""
+
+    time: Index
+    rounds: Vector
+    regret: Vector
+    baseline_regret: Vector
+    certificate: Vector
+
+    def at(self, times: Index) -> "Curve":
+        """The curve at other times: as it last was, and zero before its first point.
+
+        >>> points = Curve(np.array([2, 4]), *np.array([[1.0, 3.0]] * 4))
+        >>> points.at(np.array([1, 2, 3, 4])).rounds.tolist()
+        [0.0, 1.0, 1.0, 3.0]
+        """
+        place = np.searchsorted(self.time, times, "right")
+        return Curve(times, *(np.concatenate([[0.0], values])[place] for values in self[1:]))
+
+    def drawn(self) -> "Curve":
+        """The curve from zero on, without points at which the group had no new rounds.
+
+        >>> points = Curve(np.array([2, 4, 6]), *np.array([[1.0, 1.0, 3.0]] * 4))
+        >>> points.drawn().rounds.tolist()
+        [0.0, 1.0, 3.0]
+        """
+        moved = np.diff(self.rounds, prepend=0.0) > 0.0
+        return Curve(
+            *(np.concatenate([np.zeros(1, values.dtype), values[moved]]) for values in self)
+        )
+
+
+class Recorder:
+    """Takes down regret tables along a stream, and gives every group's curve.
+
+    >>> recorder = Recorder()
+    >>> for time in (5, 10):
+    ...     row = {"group": "a", "rounds": time / 5, "regret": 0.5, "certificate": 3.0}
+    ...     recorder.record(time, [{**row, "baseline_regret": None}])
+    >>> recorder.curves()["a"].rounds.tolist()
+    [1.0, 2.0]
+    """
+
+    def __init__(self) -> None:
+        self._points: dict[str, list[list[float]]] = {}
+
+    def record(self, time: int, table: Iterable[Mapping[str, Any]]) -> None:
+        """Add a point for every group of a table as it is after ``time`` rows."""
+        for row in table:
+            found = (np.nan if row[key] is None else row[key] for key in KEYS)
+            self._points.setdefault(row["group"], []).append([time, *found])
+
+    def curves(self) -> dict[str, Curve]:
+        """The curve of every group, with a point for each table that it was in."""
+        return {group: _curve(points) for group, points in self._points.items()}
+
+
+def _curve(points: list[list[float]]) -> Curve:
+    time, *values = np.ascontiguousarray(np.array(points).T)
+    return Curve(time.astype(np.int64), *values)
+
+
+def moments(total: int, points: int) -> Index:
+    """So many evenly spaced moments of a stream, the last of them its end.
+
+    >>> moments(10, 4).tolist()
+    [2, 5, 7, 10]
+    """
+    return np.unique(np.linspace(0, total, min(points, total) + 1).astype(np.int64)[1:])
+
+
+def own_moments(size: int, points: int) -> Index:
+    """``points`` evenly spaced numbers of a group's rounds, the last of them all ``size`` rounds.
+
+    >>> own_moments(10, 4).tolist()
+    [3, 5, 8, 10]
+    """
+    return np.ceil(np.linspace(0.0, size, points + 1)[1:]).astype(np.int64)
+
+
+def sums_at(values: Vector, ends: Index) -> Vector:
+    """The sum of the first ``end`` values (along the first axis), for every end.
+
+    >>> sums_at(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 3])).tolist()
+    [0.0, 3.0, 7.0]
+    """
+    none = np.zeros((1, *values.shape[1:]))
+    sums: Vector = np.concatenate([none, np.cumsum(values, axis=0)])[ends]
+    return sums
+
+
+def best_losses(features: Vector, labels: Vector, ends: Index) -> Vector:
+    """The least-squares loss on the first ``end`` rows, for every end.
+
+    The Gram matrix grows by a block from one end to the next, so that all ends together cost one
+    pass over the rows.
+
+    >>> x = np.ones((3, 1))
+    >>> best_losses(x, np.array([0.0, 1.0, 2.0]), np.array([3, 1, 2, 2])).tolist()
+    [2.0, 0.0, 0.5, 0.5]
+    """
+    width = features.shape[1]
+    gram, moment, power = np.zeros((width, width)), np.zeros(width), 0.0
+    ascending, places = np.unique(ends, return_inverse=True)
+    best = np.empty(ascending.size)
+    start = 0
+    for place, end in enumerate(ascending.tolist()):
+        x, y = features[start:end], labels[start:end]
+        gram += x.T @ x
+        moment += x.T @ y
+        power += float(y @ y)
+        best[place] = least_squares_loss(gram, moment, power)
+        start = end
+    return best[places]

@@ -1,0 +1,459 @@
+"""Whole streams at compiled speed, from arrays (``gw.replay``) and from frames: the loop's numbers.
+
+Arrays are read and checked chunk by chunk; a frame is checked whole before anything changes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from groupwise.arrays import LARGEST, Index, Vector
+from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
+from groupwise.features import EncodedFrame, Encoder
+from groupwise.groups import ALWAYS_ON, FrameMembership, Groups, Member, Table
+from groupwise.kernels import cells, compiling
+from groupwise.kernels.cells import Cells, of_sparse
+from groupwise.kernels.schedule import compress
+from groupwise.losses import Loss
+from groupwise.progress import progress_bar
+from groupwise.protocols import Aggregator
+from groupwise.reduction import Reduction
+from groupwise.registry import Registry
+from groupwise.regret.curves import Curve, Recorder, moments
+from groupwise.regret.table import RegretTable, regret_table
+from groupwise.stream import Chunk, Outcome, Stream, rows_at_a_time
+from groupwise.validation import AnyLearner, as_aggregator, as_learners, as_loss, checked_seed
+
+KEEP = ("advice", "weights")
+
+
+class Figures(NamedTuple):
+    """A figure per row, in the label's units, and what was kept of the rest."""
+
+    prediction: Vector
+    loss: Vector
+    expected_loss: Vector
+    advice: Vector | None
+    weights: Vector | None
+
+
+def run(
+    stream: Stream, chunks: Iterator[Chunk], shape: tuple[int, int], keep: Sequence[str], show: bool
+) -> Figures:
+    """Drive a stream over chunks, of so many rows and entries in all, and collect what comes."""
+    rows, entries = shape
+    reduction, loss = stream.reduction, stream.reduction.loss
+    prediction, realised, expected = (np.empty(rows) for _ in range(3))
+    kept = {item: np.empty((entries, reduction.experts)) for item in keep}
+    position = entry = 0
+    with compiling(), progress_bar(rows, "replay", show) as advance:
+
+        def done(outcome: Outcome) -> None:
+            nonlocal position, entry
+            part = slice(position, position + outcome.prediction.size)
+            prediction[part] = outcome.prediction
+            expected[part] = outcome.expected
+            realised[part] = outcome.realised
+            last = entry + len(outcome.advice)
+            for item, values in zip(KEEP, (outcome.advice, outcome.probabilities), strict=True):
+                if item in kept:
+                    kept[item][entry:last] = values
+            advance(part.stop - position)
+            position, entry = part.stop, last
+
+        stream.run(chunks, done)
+
+    def flat(values: Vector) -> Vector:
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    return Figures(
+        loss.decode_many(prediction),
+        loss.unit * realised,
+        loss.unit * expected,
+        flat(loss.decode_many(kept["advice"])) if "advice" in kept else None,
+        flat(kept["weights"]) if "weights" in kept else None,
+    )
+
+
+def refuse_actions(reduction: Reduction) -> None:
+    """Learners of actions cannot enter a replay: their plays and labels are vectors."""
+    if reduction.actions:
+        raise ConfigurationError(
+            f"{type(reduction.learners[0]).__name__} cannot enter a replay: loop over "
+            "model.predict and model.learn."
+        )
+
+
+def path_of(reduction: Reduction) -> str:
+    """Which way a replay takes."""
+    return "compiled" if reduction.compiled else "python"
+
+
+# Frames.
+
+
+@dataclass(frozen=True, eq=False)
+class FrameReplay:
+    """What ``Groupwise.replay`` returns: a figure per row, in the label's units.
+
+    ``loss`` is that of the prediction, ``expected_loss`` its expectation over the aggregator's
+    draw. ``groups(t)`` are the awake groups of row t. ``path`` says which way was taken: "compiled"
+    or "python". Regret is the model's: ``model.regret()``.
+    """
+
+    prediction: Vector
+    loss: Vector
+    expected_loss: Vector
+    path: str
+    memberships: tuple[FrameMembership, ...]
+
+    def groups(self, row: int) -> list[str]:
+        """The names of the groups that a row was in."""
+        for membership in self.memberships:
+            rows = membership.indptr.size - 1
+            if row < rows:
+                first, last = membership.indptr[row : row + 2]
+                return [membership.names[g] for g in membership.indices[first:last].tolist()]
+            row -= rows
+        raise IndexError(row)
+
+
+class ReadFrame(NamedTuple):
+    """A frame that was read and checked: its rows, and what is new in them."""
+
+    rows: Chunk
+    membership: FrameMembership
+    encoded: EncodedFrame
+    groups: tuple[Member, ...]
+    """The groups that it is the first to have."""
+
+    @property
+    def learned(self) -> int:
+        """How many rows have somebody awake."""
+        return int((np.diff(self.membership.indptr) > 0).sum())
+
+    def chunks(self, groups: int) -> Iterator[Chunk]:
+        """Its rows in shorter chunks, for a model with so many groups."""
+        whole, step = self.rows, rows_at_a_time(groups)
+        for start in range(0, whole.labels.size, step):
+            stop = min(start + step, whole.labels.size)
+            entries = slice(whole.member_indptr[start], whole.member_indptr[stop])
+            yield Chunk(
+                whole.cells.part(start, stop),
+                whole.member_indptr[start : stop + 1] - whole.member_indptr[start],
+                whole.groups[entries],
+                whole.weights[entries],
+                whole.labels[start:stop],
+                whole.features,
+            )
+
+
+def frames_of(frames: Any) -> Any:
+    """One frame, or an iterable of them, as an iterable."""
+    one = hasattr(frames, "columns") or hasattr(frames, "column_names")
+    return [frames] if one else frames
+
+
+def read_frame(
+    frame: Any, target: str, loss: Loss, groups: Groups, encoder: Encoder, registry: Registry
+) -> ReadFrame:
+    """Read and check a frame. Changes nothing."""
+    import narwhals as nw
+
+    try:
+        native = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise FeatureError(
+            f"A {type(frame).__name__} is not a frame. Give one of pandas, polars or pyarrow."
+        ) from None
+    if target not in native.columns:
+        raise LabelError(
+            f"The frame has no column {target!r} for the label. It has: "
+            f"{', '.join(map(repr, native.columns[:20]))}."
+        )
+    labels = _labels(native[target], target, loss)
+    table = Table(native.drop(target).to_native())
+    membership = groups.of_frame(table)
+    encoded = encoder.encode_frame(table, membership)
+    numbers, new = registry.of_frame(membership)
+    names = [*encoder.names, *(feature.name for feature in encoded.new)]
+    features = Cells(*of_sparse(encoded.indptr, encoded.indices, encoded.values))
+    rows = Chunk(features, membership.indptr, numbers, membership.weights, labels, names)
+    return ReadFrame(rows, membership, encoded, new)
+
+
+def _labels(column: Any, target: str, loss: Loss) -> Vector:
+    if not column.dtype.is_numeric() and not column.dtype.is_decimal():
+        raise LabelError(f"The label column {target!r} holds {column.dtype}, not numbers.")
+    nulls = column.is_null().to_numpy()
+    if nulls.any():
+        row = int(np.flatnonzero(nulls)[0])
+        raise LabelError(f"The label {target!r} is missing. Drop the row or fill it in.", row=row)
+    return loss.encode_many(np.asarray(column.to_numpy(), dtype=np.float64))
+
+
+# Arrays.
+
+
+class Inputs(NamedTuple):
+    """The arrays of a replay; what is in a chunk is checked when its turn comes."""
+
+    features: Any
+    labels: Vector
+    members: Any
+    feature_names: tuple[str, ...]
+
+    def entries(self) -> int:
+        """How many pairs of a row and a group that it is in there are."""
+        dense = isinstance(self.members, np.ndarray)
+        return int(np.count_nonzero(self.members)) if dense else self.members.nnz
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What :func:`replay` returns. Predictions and losses are in the label's units, one per row.
+
+    ``loss`` is that of the prediction; ``expected_loss`` its expectation over the aggregator's
+    draw, the same where nothing is drawn. ``advice`` and ``weights`` have a row for every non-zero
+    of the membership, row by row (CSR order), and a column per learner where there are several;
+    None where not kept. ``path`` says which way was taken: "compiled" or "python".
+    """
+
+    prediction: Vector
+    loss: Vector
+    expected_loss: Vector
+    advice: Vector | None
+    weights: Vector | None
+    names: tuple[str, ...]
+    path: str
+    _inputs: Inputs
+    _start: Callable[[int | None], Stream]
+    _reduction: Reduction
+
+    def regret(self) -> RegretTable:
+        """The regret table over the whole stream."""
+        return self._table(self._reduction)
+
+    def curves(self, points: int = 100) -> dict[str, Curve]:
+        """Regret and certificate over time, per group, at ``points`` evenly spaced moments.
+
+        The stream is replayed once more, stopping at each of them.
+        """
+        if isinstance(points, bool) or not isinstance(points, int) or points < 1:
+            raise ConfigurationError(f"points must be a positive whole number, not {points!r}.")
+        recorder = Recorder()
+        stream = self._start(None)
+        start = 0
+        for stop in moments(self._inputs.labels.size, points).tolist():
+            stream.run(_chunks(self._inputs, start, stop), _ignore)
+            recorder.record(stop, self._table(stream.reduction))
+            start = stop
+        curves = recorder.curves()
+        return {name: curves[name] for name in self.names}
+
+    def _table(self, reduction: Reduction) -> RegretTable:
+        inputs = self._inputs
+        features, settled = len(inputs.feature_names), inputs.labels.size
+        return regret_table(reduction, list(self.names), features, settled)
+
+
+def replay(
+    X: ArrayLike,
+    y: ArrayLike,
+    membership: ArrayLike,
+    *,
+    learner: AnyLearner | Sequence[AnyLearner] | None = None,
+    aggregator: Aggregator | None = None,
+    loss: Loss | None = None,
+    play: str | None = None,
+    clip: bool = True,
+    prior: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    keep: Sequence[str] = KEEP,
+    progress: bool = False,
+) -> Replay:
+    """Run Algorithm 1 over a whole stream of arrays, taken as they are.
+
+    Parameters
+    ----------
+    X : T × d features, dense or scipy sparse. Nothing is appended or scaled.
+    y : T labels within the loss's range.
+    membership : T × N, dense or scipy sparse, each entry in [0, 1]; an always-on column is yours to
+        give. The baseline is the column named "always_on", or else the first that is always 1.
+    learner, aggregator, loss, play, clip, seed : as in :class:`groupwise.Groupwise`.
+    prior : a positive mass per group; uniform by default.
+    names : the groups' names; "0", "1", … by default.
+    jobs : threads; one per core by default. The numbers do not depend on it.
+    keep : which of "advice" and "weights" to keep.
+    progress : show a progress bar.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.random((100, 3)), rng.random(100)
+    >>> groups = np.column_stack([rng.random(100) < 0.5, np.ones(100)])
+    >>> result = replay(X, y, groups, names=["half", "always_on"])
+    >>> result.regret()["half"]["status"] in ("proved", "vacuous")
+    True
+    """
+    loss = as_loss(loss)
+    inputs, names = _validate(X, y, membership, names, loss)
+    masses = _masses(prior, len(names))
+    unknown = [item for item in keep if item not in KEEP]
+    if unknown:
+        raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
+    learners, chosen, seed = as_learners(learner), as_aggregator(aggregator), checked_seed(seed)
+    everybody = np.arange(len(names))
+    width = len(inputs.feature_names)
+
+    def start(jobs: int | None) -> Stream:
+        reduction = Reduction(learners, chosen, loss, play, clip, seed)
+        refuse_actions(reduction)
+        reduction.reserve(everybody, width, everybody, masses)
+        return Stream(reduction, _baseline(names, inputs), 0, jobs)
+
+    stream = start(jobs)
+    rows = inputs.labels.size
+    shape = rows, inputs.entries() if keep else 0
+    figures = run(stream, _chunks(inputs, 0, rows), shape, keep, progress)
+    return Replay(
+        *figures,
+        names=names,
+        path=path_of(stream.reduction),
+        _inputs=inputs,
+        _start=start,
+        _reduction=stream.reduction,
+    )
+
+
+def _validate(
+    X: ArrayLike, y: ArrayLike, membership: ArrayLike, names: Sequence[str] | None, loss: Loss
+) -> tuple[Inputs, tuple[str, ...]]:
+    features = _matrix(X, "X", FeatureError)
+    members = _matrix(membership, "membership", GroupError)
+    labels = _array(y, "y", LabelError)
+    if labels.ndim != 1:
+        raise LabelError(f"y must have one dimension, not {labels.ndim}.")
+    if not features.shape[0] == members.shape[0] == labels.size:
+        raise FeatureError(
+            "X, y and membership must have the same number of rows, not "
+            f"{features.shape[0]}, {labels.size} and {members.shape[0]}."
+        )
+    if labels.size == 0:
+        raise FeatureError("The stream is empty: X, y and membership have no rows.")
+    scaled = np.ascontiguousarray(loss.encode_many(labels))
+    count = members.shape[1]
+    if names is None:
+        names = tuple(map(str, range(count)))
+    elif len(names) != count or len(set(names)) != count:
+        raise GroupError(
+            f"names must be {count} different texts, one per column of membership; "
+            f"there are {len(names)}, {len(set(names))} of them different."
+        )
+    feature_names = tuple(f"x{i}" for i in range(features.shape[1]))
+    return Inputs(features, scaled, members, feature_names), tuple(names)
+
+
+def _array(values: ArrayLike, name: str, error: type[Exception]) -> Vector:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise TypeError
+    except (TypeError, ValueError):
+        raise error(f"{name} must be numbers; convert it before the replay.") from None
+    return array
+
+
+def _matrix(values: ArrayLike, name: str, error: type[Exception]) -> Any:
+    """A dense array or a scipy CSR matrix without explicit zeros, indices in order."""
+    if hasattr(values, "tocsr"):
+        try:
+            matrix = values.tocsr().astype(np.float64)
+            matrix.check_format(full_check=True)
+        except (TypeError, ValueError) as problem:
+            raise error(f"{name} is not a sound sparse matrix of numbers: {problem}.") from None
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        return matrix
+    array = _array(values, name, error)
+    if array.ndim != 2:
+        raise error(f"{name} must have two dimensions (rows × columns), not {array.ndim}.")
+    return array
+
+
+def _masses(prior: ArrayLike | None, count: int) -> Vector:
+    masses = np.ones(count) if prior is None else _array(prior, "prior", ConfigurationError)
+    if masses.shape != (count,) or not (np.isfinite(masses).all() and (masses > 0).all()):
+        raise ConfigurationError(f"prior must be {count} positive numbers, one per group.")
+    return masses
+
+
+def _baseline(names: tuple[str, ...], inputs: Inputs) -> int:
+    if ALWAYS_ON in names:
+        return names.index(ALWAYS_ON)
+    members = inputs.members
+    if isinstance(members, np.ndarray):
+        candidates = np.flatnonzero(members[0] == 1.0).tolist()
+        return next((g for g in candidates if (members[:, g] == 1.0).all()), -1)
+    full = np.bincount(members.indices, weights=members.data, minlength=len(names))
+    always = np.flatnonzero(full == inputs.labels.size)
+    return int(always[0]) if always.size else -1
+
+
+def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
+    step = rows_at_a_time(inputs.members.shape[1])
+    for start in range(first, last, step):
+        rows = slice(start, min(start + step, last))
+        yield Chunk(
+            _cells(inputs.features, rows),
+            *_members(inputs.members, rows),
+            inputs.labels[rows],
+            inputs.feature_names,
+        )
+
+
+def _cells(matrix: Any, rows: slice) -> Cells:
+    """The features of some rows, checked."""
+    if isinstance(matrix, np.ndarray):
+        found = Cells(*cells.of_matrix(_dense(matrix, rows)))
+    else:
+        found = Cells(*cells.of_sparse(*_sparse(matrix, rows)))
+    bad = cells.first_outside(found.values, -LARGEST, LARGEST)
+    if bad >= 0:
+        row, column = found.cell(bad)
+        value = f"X[{rows.start + row}, {column}] = {found.values[bad]:g}"
+        what = "is not finite" if not np.isfinite(found.values[bad]) else f"is beyond {LARGEST:g}"
+        raise FeatureError(f"{value} {what}.", row=rows.start + row)
+    return found
+
+
+def _members(matrix: Any, rows: slice) -> tuple[Index, Index, Vector]:
+    """The awake groups of some rows, checked."""
+    if isinstance(matrix, np.ndarray):
+        indptr, groups, weights = compress(_dense(matrix, rows))
+    else:
+        indptr, groups, weights = _sparse(matrix, rows)
+    bad = cells.first_outside(weights, 0.0, 1.0)
+    if bad >= 0:
+        row = rows.start + int(np.searchsorted(indptr, bad, "right")) - 1
+        value = f"membership[{row}, {groups[bad]}] = {weights[bad]:g}"
+        raise GroupError(f"{value} is not in [0, 1].", row=row)
+    return indptr, groups, weights
+
+
+def _dense(matrix: Vector, rows: slice) -> Vector:
+    return np.ascontiguousarray(matrix[rows], dtype=np.float64)
+
+
+def _sparse(matrix: Any, rows: slice) -> tuple[Index, Index, Vector]:
+    indptr = matrix.indptr[rows.start : rows.stop + 1].astype(np.int64)
+    part = slice(indptr[0], indptr[-1])
+    return indptr - indptr[0], matrix.indices[part].astype(np.int64), matrix.data[part]
+
+
+def _ignore(outcome: Outcome) -> None:
+    del outcome

@@ -1,0 +1,230 @@
+"""Tables: columns and cells of text, for a terminal and for LaTeX; records as JSON and CSV."""
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from groupwise.arrays import Vector
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+WIDE = 160
+STYLES = {"bad": "bold red", "good": "green", "faint": "dim", "": ""}
+LATEX = {
+    "\\": r"\textbackslash{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "–": "--",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+PAIR = ("mean", "std")
+"""What a list of two figures in a record is."""
+
+
+class Column(NamedTuple):
+    """A column's heading, and the wider heading that it stands under, if any."""
+
+    title: str
+    span: str = ""
+    numeric: bool = True
+
+
+class Cell(NamedTuple):
+    """Text, and whether it is to stand out ("bad", "good") or to stand back ("faint")."""
+
+    text: str
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under columns. Columns of one span stand next to each other."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    @property
+    def spans(self) -> list[tuple[str, int]]:
+        """The wider headings from left to right, each with its number of columns."""
+        spans: list[tuple[str, int]] = []
+        for column in self.columns:
+            if spans and column.span and spans[-1][0] == column.span:
+                spans[-1] = (column.span, spans[-1][1] + 1)
+            else:
+                spans.append((column.span, 1))
+        return spans
+
+    def by_span(self) -> "list[Table]":
+        """A narrower table for each wider heading, with the columns that stand under none."""
+        wider = list(dict.fromkeys(column.span for column in self.columns if column.span))
+        return [self._only(f"{self.title}: {span}", {"", span}) for span in wider] or [self]
+
+    def without(self, span: str) -> "Table":
+        """The table without the columns of one wider heading."""
+        return self._only(self.title, {column.span for column in self.columns} - {span})
+
+    def _only(self, title: str, spans: set[str]) -> "Table":
+        kept = [i for i, column in enumerate(self.columns) if column.span in spans]
+        columns = tuple(self.columns[i] for i in kept)
+        return Table(title, columns, tuple(tuple(r[i] for i in kept) for r in self.rows), self.note)
+
+
+def number(value: float, decimals: int = 2, signed: bool = False) -> str:
+    """A figure as text, with a real minus sign and no minus zero.
+
+    >>> number(-0.001), number(-1.5), number(0.25, 3, signed=True)
+    ('0.00', '−1.50', '+0.250')
+    """
+    text = f"{value:{'+' if signed else ''}.{decimals}f}"
+    if float(text) == 0.0:
+        text = text.lstrip("+-")
+    return text.replace("-", "−")
+
+
+def over_seeds(values: Vector, decimals: int = 1) -> str:
+    """The mean of several figures ± their standard deviation.
+
+    >>> import numpy as np
+    >>> over_seeds(np.array([1.0, 3.0]))
+    '2.0 ± 1.0'
+    """
+    return mean_and_spread((float(values.mean()), float(values.std())), decimals)
+
+
+def mean_and_spread(pair: tuple[float, float], decimals: int = 2) -> str:
+    """A mean ± a standard deviation.
+
+    >>> mean_and_spread((1.234, 0.1))
+    '1.23 ± 0.10'
+    """
+    return f"{number(pair[0], decimals)} ± {number(pair[1], decimals)}"
+
+
+def console() -> "Console":
+    """Standard output; where that is no terminal, wide enough for any table of ours."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+
+
+def show(console: "Console", table: Table) -> None:
+    """Print a table; where it is too wide, one table for each of its wider headings."""
+    whole = rich_table(table)
+    unlimited = console.options.update(max_width=10 * WIDE)
+    fits = console.measure(whole, options=unlimited).maximum <= console.width
+    for part in [table] if fits else table.by_span():
+        console.print(rich_table(part))
+
+
+def rich_table(table: Table) -> "RichTable":
+    """The table as rich lays it out. Text is shown as it is: square brackets are no markup."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    laid_out = RichTable(
+        title=Text(table.title, style="bold"),
+        caption=Text(table.note, style="dim") if table.note else None,
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        title_justify="left",
+        caption_justify="left",
+    )
+    spanned = any(column.span for column in table.columns)
+    previous = ""
+    for column in table.columns:
+        span = column.span if column.span != previous else ""
+        previous = column.span
+        laid_out.add_column(
+            Text(f"{span}\n{column.title}" if spanned else column.title),
+            justify="right" if column.numeric else "left",
+            no_wrap=True,
+            vertical="bottom",
+        )
+    for row in table.rows:
+        laid_out.add_row(*(Text(cell.text, style=STYLES[cell.mark]) for cell in row))
+    return laid_out
+
+
+def escape(text: str) -> str:
+    r"""Text that LaTeX prints as it is.
+
+    >>> escape("HighSchool&less ± 5%")
+    'HighSchool\\&less $\\pm$ 5\\%'
+    """
+    return "".join(LATEX.get(character, character) for character in text)
+
+
+def latex(table: Table) -> str:
+    """A ``table`` environment to be included in a document."""
+    alignment = "".join("r" if column.numeric else "l" for column in table.columns)
+    spans = " & ".join(
+        escape(span) if count == 1 else rf"\multicolumn{{{count}}}{{c}}{{{escape(span)}}}"
+        for span, count in table.spans
+    )
+    lines = [
+        r"\begin{table}[ht]",
+        r"\centering",
+        rf"\caption{{{escape(table.title)}}}",
+        rf"\begin{{tabular}}{{{alignment}}}",
+        r"\hline",
+        *([rf"{spans} \\"] if any(column.span for column in table.columns) else []),
+        " & ".join(escape(column.title) for column in table.columns) + r" \\",
+        r"\hline",
+        *(" & ".join(escape(cell.text) for cell in row) + r" \\" for row in table.rows),
+        r"\hline",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def json_text(value: Any) -> str:
+    """JSON that any reader takes: a figure that is not finite is null."""
+    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def csv_text(records: Sequence[Mapping[str, Any]]) -> str:
+    """One line per record; nested keys are joined by underscores."""
+    flat = [_flat(record) for record in records]
+    header = list(dict.fromkeys(key for record in flat for key in record))
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, header, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat)
+    return stream.getvalue()
+
+
+def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in record.items():
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, f"{prefix}{key}_"))
+        elif isinstance(value, (list, tuple)):
+            flat.update({f"{prefix}{key}_{p}": v for p, v in zip(PAIR, value, strict=True)})
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,1 +1,0 @@
-"""The paper's experiments: its protocol, its tables and figures, next to what was published."""

@@ -1,0 +1,325 @@
+"""The records of all groups, as a layout describes them: made, widened, copied, saved, loaded."""
+
+import ctypes
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groupwise.arrays import Index, Vector, capacity, enlarge, zeros
+from groupwise.kernels.addresses import INTERPRETED
+from groupwise.kernels.layout import (
+    EXTENT,
+    LEARNER,
+    ONE,
+    OWN,
+    PLACE,
+    Axes,
+    Layout,
+    Place,
+    address,
+)
+
+Arrays = dict[str, NDArray[Any]]
+AT_ONCE = 1 << 20
+"""Numbers that are moved together: a few megabytes."""
+_Upkeep = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+
+
+class Store:
+    """The records of one state.
+
+    Memory beyond what is taken is always zero, and there is always room for the late fields of all
+    records: kernels take it as they need it.
+
+    Parameters
+    ----------
+    layout : the table of axes.
+    learners, extent : the lengths of these axes.
+    parameters : what the kernels need of the configuration.
+    beside : another store that the kernels look at.
+    upkeep : called by a kernel with a group's number.
+    opened : called with groups and the columns that they had before they were widened.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        learners: int = 1,
+        extent: int = 0,
+        parameters: Vector | None = None,
+        beside: "Store | None" = None,
+        upkeep: Callable[[int], None] | None = None,
+        opened: Callable[[Index, int], None] | None = None,
+    ) -> None:
+        self.layout = layout
+        self.learners = learners
+        self.extent = extent
+        self.parameters = np.zeros(0) if parameters is None else parameters
+        self.beside = beside
+        self.upkeep = upkeep
+        self.opened = opened
+        self.pool = zeros((0,))
+        self.block, self.late, self.width = (np.zeros(0, dtype=np.int64) for _ in range(3))
+        self.used = np.zeros(1, dtype=np.int64)
+        self._promised = 0
+        self._hand_over()
+
+    def __len__(self) -> int:
+        """How many groups there is room for."""
+        return self.block.size
+
+    def _hand_over(self) -> None:
+        """Make the message for the kernels anew, in the place where the old one was."""
+        self._callback = None
+        upkeep: Any = self.upkeep or 0
+        if self.upkeep is not None and not INTERPRETED:
+            self._callback = _Upkeep(self.upkeep)
+            upkeep = ctypes.cast(self._callback, ctypes.c_void_p).value
+        self.message = PLACE.pack(self.place._replace(upkeep=upkeep))
+
+    def _moved(self) -> None:
+        """Tell the kernels where everything is now."""
+        upkeep = self.message[PLACE.slots["upkeep"]]
+        self.message[:] = PLACE.pack(self.place._replace(upkeep=upkeep))
+
+    @property
+    def place(self) -> Place:
+        """Where the records are."""
+        beside = 0 if self.beside is None else address(self.beside.message)
+        return Place(
+            self.pool,
+            self.block,
+            self.late,
+            self.width,
+            self.used,
+            self.block.size,
+            self.learners,
+            self.extent,
+            self.parameters,
+            beside,
+            0,
+        )
+
+    def of(self, group: int) -> Any:
+        """A group's record, as arrays that share its memory."""
+        return self.layout.of(self.place, group)
+
+    def reserve(self, groups: Index, width: int) -> None:
+        """Make sure that these groups have records, of at least this many columns."""
+        if groups.size == 0:
+            return
+        most = int(groups.max()) + 1
+        if most > self.block.size:
+            length = (capacity(most, self.block.size),)
+            self.block, self.late = (enlarge(a, length, -1) for a in (self.block, self.late))
+            self.width = enlarge(self.width, length)
+            self._moved()
+        narrow = groups[(self.block[groups] < 0) | (self.width[groups] < width)]
+        if narrow.size == 0:
+            return
+        narrow = np.unique(narrow)
+        size = self.layout.size(self.learners, self.extent, width)
+        late = self.layout.size(self.learners, self.extent, width, late=True)
+        self._make_room(narrow.size * size, narrow.size * late)
+        for had in np.unique(self.width[narrow]).tolist():
+            made = self.block[narrow] >= 0
+            some = narrow[(self.width[narrow] == had) & made]
+            if some.size:
+                self._widen(some, had, width)
+        fresh = narrow[self.block[narrow] < 0]
+        self.block[fresh] = self._take(fresh.size, size)
+        self.width[fresh] = width
+        for name in self.layout.ones:
+            for cells in self._cells(fresh, name):
+                self.pool[cells] = 1.0
+
+    def _make_room(self, records: int, late: int) -> None:
+        """Make sure that the pool has room for new records and for all late fields."""
+        self._promised += late
+        needed = int(self.used[0]) + records + self._promised
+        if needed <= self.pool.size:
+            return
+        # What is moved leaves behind what earlier widening has left unused.
+        old = self.pool
+        have = self.block >= 0
+        whole = have & (self.late >= 0)
+        widths = self.width[have]
+        live, open_late = 0, 0
+        for width, count in zip(*np.unique(widths, return_counts=True), strict=True):
+            live += int(count) * self.layout.size(self.learners, self.extent, int(width))
+            late_size = self.layout.size(self.learners, self.extent, int(width), late=True)
+            live += int((whole & (self.width == width)).sum()) * late_size
+            open_late += int((have & ~whole & (self.width == width)).sum()) * late_size
+        self._promised = open_late + late
+        size = capacity(live + records + self._promised, max(old.size, 1))
+        self.pool = zeros((size,))
+        self.used[0] = 0
+        for places, which, late_part in ((self.block, have, False), (self.late, whole, True)):
+            for width in np.unique(self.width[which]).tolist():
+                groups = np.flatnonzero(which & (self.width == width))
+                length = self.layout.size(self.learners, self.extent, width, late=late_part)
+                starts = places[groups]
+                places[groups] = self._take(groups.size, length)
+                for some in _portions(groups.size, length):
+                    cells = np.arange(length)
+                    taken = old[starts[some][:, None] + cells]
+                    self.pool[places[groups[some]][:, None] + cells] = taken
+        self._moved()
+
+    def _take(self, count: int, size: int) -> Index:
+        """The places of so many pieces of the pool."""
+        start = int(self.used[0])
+        self.used[0] = start + count * size
+        return start + size * np.arange(count, dtype=np.int64)
+
+    def _widen(self, groups: Index, had: int, width: int) -> None:
+        """Move records of one width to wider ones."""
+        names = list(self.layout.axes)
+        early = {name: self._gather(groups, name) for name in names if name not in self.layout.late}
+        placed = groups[self.late[groups] >= 0]
+        late = {name: self._gather(placed, name) for name in self.layout.late}
+        self.block[groups] = self._take(
+            groups.size, self.layout.size(self.learners, self.extent, width)
+        )
+        size = self.layout.size(self.learners, self.extent, width, late=True)
+        self.late[placed] = self._take(placed.size, size)
+        self.width[groups] = width
+        for some, fields in ((groups, early), (placed, late)):
+            for name, values in fields.items():
+                self._scatter(some, name, values)
+        if self.opened is not None:
+            self.opened(groups, had)
+
+    def _cells(self, groups: Index, name: str) -> Iterator[Index]:
+        """Where a field's numbers are in the pool, for groups of one width, some at a time."""
+        if groups.size == 0:
+            return
+        late = name in self.layout.late
+        width = int(self.width[groups[0]])
+        places = self.layout.places(self.learners, self.extent, width, late)
+        offset, shape = next((o, s) for n, o, s in places if n == name)
+        starts = (self.late if late else self.block)[groups]
+        cells = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
+        for some in _portions(groups.size, max(cells.size, 1)):
+            yield starts[some].reshape(-1, *(1,) * cells.ndim) + (offset + cells)
+
+    def _gather(self, groups: Index, name: str) -> NDArray[Any]:
+        """A field of groups of one width, one after another."""
+        kind = np.int64 if name in self.layout.integers else np.float64
+        pool = self.pool.view(kind)
+        found = [pool[cells] for cells in self._cells(groups, name)]
+        return np.concatenate(found) if found else np.zeros(0, dtype=kind)
+
+    def _scatter(self, groups: Index, name: str, values: NDArray[Any]) -> None:
+        """Write a field of groups of one width, in the first columns."""
+        pool = self.pool.view(values.dtype)
+        first = 0
+        for cells in self._cells(groups, name):
+            part = values[first : first + len(cells)]
+            pool[cells[tuple(slice(n) for n in part.shape)]] = part
+            first += len(cells)
+
+    def _by_width(self, groups: Index) -> Iterator[tuple[Index, int]]:
+        for width in np.unique(self.width[groups]).tolist():
+            which = np.flatnonzero(self.width[groups] == width)
+            yield which, width
+
+    def fill(self, name: str, groups: Index, values: NDArray[Any]) -> None:
+        """Write a field of some groups."""
+        for which, _ in self._by_width(groups):
+            self._scatter(groups[which], name, values[which])
+
+    def column(self, name: str, groups: int, features: int = 0) -> NDArray[Any]:
+        """A field of the first groups as one array; groups without it have their first values."""
+        kind = np.int64 if name in self.layout.integers else np.float64
+        axes = self.layout.axes[name]
+        shape = self._shape(axes, features)
+        numbers = np.arange(min(groups, self.block.size))
+        late = name in self.layout.late
+        have = numbers[(self.late if late else self.block)[numbers] >= 0]
+        rows = have.size if late else groups
+        out = np.zeros((rows, *shape), dtype=kind)
+        if name in self.layout.ones:
+            out[...] = 1.0
+        for which, width in self._by_width(have):
+            found = self._gather(have[which], name)
+            kept = min(width, features)
+            cut = tuple(slice(kept) if axis == OWN else slice(None) for axis in axes)
+            target = which if late else have[which]
+            out[(target, *cut)] = found[(slice(None), *cut)]
+        return out
+
+    def save(self, groups: int, features: int) -> Arrays:
+        """All fields of the first groups, with the columns of the features in use."""
+        fields = {name: self.column(name, groups, features) for name in self.layout.axes}
+        for name, axes in self.layout.axes.items():
+            if axes == ONE:
+                fields[name] = fields[name][:, 0]
+        if self.layout.late:
+            late = enlarge(self.late, (max(groups, self.late.size),), -1)[:groups]
+            fields["place"] = np.where(late >= 0, np.cumsum(late >= 0) - 1, -1)
+            fields["placed"] = np.array([int((late >= 0).sum())])
+        return fields
+
+    def load(self, arrays: Arrays, groups: int, features: int, width: int) -> None:
+        """Take over what :meth:`save` gave."""
+        everybody = np.arange(groups)
+        self.reserve(everybody, width)
+        placed = everybody[:0]
+        if self.layout.late:
+            place = arrays["place"]
+            _check("place", place, (groups,), np.dtype(np.int64))
+            placed = everybody[place >= 0]
+            fits = np.array_equal(place[place >= 0], np.arange(placed.size))
+            if not fits or (place < -1).any() or arrays["placed"].tolist() != [placed.size]:
+                raise ValueError("place does not fit the matrices")
+            self.late[placed] = self._take(
+                placed.size, self.layout.size(self.learners, self.extent, width, late=True)
+            )
+        for name, axes in self.layout.axes.items():
+            some = placed if name in self.layout.late else everybody
+            shape = (some.size, *self._shape(axes, features))
+            kind = np.dtype(np.int64 if name in self.layout.integers else np.float64)
+            array = arrays[name]
+            _check(name, array, shape[:1] if axes == ONE else shape, kind)
+            self._scatter(some, name, array.reshape(shape))
+        if self.opened is not None:
+            self.opened(everybody, features)
+
+    def _shape(self, axes: Axes, width: int) -> tuple[int, ...]:
+        sizes = {LEARNER: self.learners, EXTENT: self.extent, OWN: width}
+        return tuple(sizes[axis] if isinstance(axis, str) else axis for axis in axes)
+
+    def clear(self, names: tuple[str, ...]) -> None:
+        """Put fields of all groups back to their first values."""
+        have = np.flatnonzero(self.block >= 0)
+        for which, _ in self._by_width(have):
+            for name in names:
+                for cells in self._cells(have[which], name):
+                    self.pool[cells] = 1.0 if name in self.layout.ones else 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        left_out = ("message", "_callback")
+        state = {key: value for key, value in self.__dict__.items() if key not in left_out}
+        return {**state, "pool": self.pool[: self.used[0]], "size": self.pool.size}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        size = state.pop("size")
+        self.__dict__.update(state)
+        self.pool = zeros((size,))
+        self.pool[: self.used[0]] = state["pool"]
+        self._hand_over()
+
+
+def _portions(count: int, size: int) -> Iterator[slice]:
+    """Slices of things of one size, not too much at a time."""
+    step = max(1, AT_ONCE // size)
+    for start in range(0, count, step):
+        yield slice(start, start + step)
+
+
+def _check(name: str, array: NDArray[Any], shape: tuple[int, ...], kind: np.dtype[Any]) -> None:
+    if array.shape != tuple(shape) or array.dtype != kind:
+        raise ValueError(f"{name} has shape {array.shape}, not {tuple(shape)}")

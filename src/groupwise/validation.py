@@ -1,0 +1,165 @@
+"""Checking the parts of a configuration, and writing them down by name."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, cast
+
+import numpy as np
+
+from groupwise.aggregators import AdaNormalHedge, Specialists
+from groupwise.errors import ConfigurationError
+from groupwise.groups import Group, pairs
+from groupwise.learners import FTPL, ContextualFTPL, Ridge
+from groupwise.learners.policies import Policies
+from groupwise.losses import Loss, Square
+from groupwise.protocols import Aggregator, Banked, Learner
+
+SEED_LIMIT = 2**63
+AnyLearner = Learner | Banked
+_AGGREGATORS = (AdaNormalHedge, Specialists)
+
+PARTS: dict[str, dict[str, dict[str, Any]]] = {
+    "learner": {"ridge": {"type": "Ridge"}, "forward": {"type": "Ridge", "forward": True}},
+    "aggregator": {kind.__name__.lower(): {"type": kind.__name__} for kind in _AGGREGATORS},
+}
+"""What the command line and files of settings call the parts."""
+
+
+def as_learners(
+    learner: AnyLearner | Sequence[AnyLearner] | None,
+) -> tuple[AnyLearner, ...]:
+    """The learners of a group as a tuple, checked."""
+    if learner is None:
+        return (Ridge(),)
+    learners = tuple(learner) if isinstance(learner, (list, tuple)) else (learner,)
+    if not learners:
+        raise ConfigurationError("learner=[] has no learner in it; give at least one.")
+    for item in learners:
+        if isinstance(item, type) or not isinstance(item, AnyLearner):
+            raise ConfigurationError(
+                f"{item!r} is not a learner: it needs the methods advise and update "
+                "(see groupwise.protocols.Learner). Wrap models of river or scikit-learn "
+                "in learners.Foreign(...)."
+            )
+    return learners
+
+
+def as_aggregator(aggregator: Aggregator | None) -> Aggregator:
+    """The aggregator, checked; AdaNormalHedge by default."""
+    if aggregator is None:
+        return AdaNormalHedge()
+    if isinstance(aggregator, type) or not isinstance(aggregator, Aggregator):
+        raise ConfigurationError(
+            f"{aggregator!r} is not an aggregator: it needs the methods log_weights, bound and "
+            "plays (see groupwise.protocols.Aggregator)."
+        )
+    return aggregator
+
+
+def as_loss(loss: Loss | None) -> Loss:
+    """The loss, checked; square loss on [0, 1] by default."""
+    if loss is None:
+        return Square()
+    if not isinstance(loss, Loss):
+        raise ConfigurationError(f"{loss!r} is not a loss; use gw.losses.Square(low, high).")
+    return loss
+
+
+def with_intersections(declarations: Sequence[Group], intersections: int | None) -> Sequence[Group]:
+    """The declarations, with all pairs of them where two-way intersections are asked for."""
+    if intersections in (None, 1) and not isinstance(intersections, bool):
+        return declarations
+    if intersections != 2:
+        raise ConfigurationError(f"intersections must be 2 or None, not {intersections!r}.")
+    if len(declarations) < 2:
+        raise ConfigurationError("intersections=2 needs at least two group declarations.")
+    return [*declarations, pairs(*declarations)]
+
+
+def checked_seed(seed: int) -> int:
+    """The seed, if it is a whole number that fits in 63 bits."""
+    whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed < SEED_LIMIT:
+        raise ConfigurationError(f"seed must be a whole number from 0 to 2**63 − 1, not {seed!r}.")
+    return int(seed)
+
+
+def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
+    """The prior masses by group name, all positive."""
+    if prior is None:
+        return {}
+    if not isinstance(prior, Mapping):
+        raise ConfigurationError("prior must be a mapping from group name to a positive mass.")
+    for name, mass in prior.items():
+        number = isinstance(mass, (int, float, np.number)) and not isinstance(mass, bool)
+        if not isinstance(name, str) or not number or not (math.isfinite(mass) and mass > 0.0):
+            raise ConfigurationError(
+                f"prior[{name!r}] = {mass!r}: give group names positive, finite masses."
+            )
+    return {name: float(mass) for name, mass in prior.items()}
+
+
+_PARTS: dict[str, Any] = {}
+"""The learners and aggregators that a file may name."""
+
+
+def register(kind: Any) -> Any:
+    """Let snapshots name a learner or aggregator of yours; to be used as a decorator.
+
+    It is saved as the name of its class and its parameters: what ``to_dict`` gives or, for a
+    dataclass, its fields; it is made again by ``from_dict`` or its constructor. A file is only ever
+    read with parts that were registered before, so that reading it runs no code but yours.
+
+    >>> from dataclasses import dataclass
+    >>> @register
+    ... @dataclass(frozen=True)
+    ... class Mine:
+    ...     rate: float = 0.5
+    >>> part_from_dict(part_to_dict(Mine(0.25)))
+    Mine(rate=0.25)
+    """
+    name = kind.__name__
+    if _PARTS.get(name, kind) is not kind and _PARTS[name].__qualname__ != kind.__qualname__:
+        raise ConfigurationError(f"There is a part called {name} already: {_PARTS[name]!r}.")
+    _PARTS[name] = kind
+    return kind
+
+
+for _kind in (Ridge, FTPL, ContextualFTPL, Policies, AdaNormalHedge, Specialists):
+    register(_kind)
+
+
+def part_to_dict(part: object) -> dict[str, Any] | None:
+    """A learner or aggregator by name and parameters; None where it cannot be saved."""
+    if _PARTS.get(type(part).__name__) is not type(part):
+        return None
+    if hasattr(part, "to_dict"):
+        saved: dict[str, Any] | None = part.to_dict()
+        return saved
+    return {"type": type(part).__name__, **asdict(cast(Any, part))}
+
+
+def part_from_dict(fields: Mapping[str, Any]) -> Any:
+    """The part that :func:`part_to_dict` wrote."""
+    parameters = dict(fields)
+    name = parameters.pop("type", None)
+    if name not in _PARTS:
+        raise ConfigurationError(
+            f"There is no part called {name!r}. Register one of your own with "
+            "groupwise.validation.register before reading the file."
+        )
+    kind = _PARTS[name]
+    return kind.from_dict(parameters) if hasattr(kind, "from_dict") else kind(**parameters)
+
+
+def part_called(what: str, name: str, **parameters: Any) -> Any:
+    """The learner or aggregator that has this name among ``PARTS``.
+
+    >>> part_called("learner", "forward", penalty=2.0)
+    Ridge(penalty=2.0, forward=True, forgetting=1.0)
+    """
+    known = PARTS[what]
+    if name not in known:
+        raise ConfigurationError(f"There is no {what} {name!r}. Choose one of {', '.join(known)}.")
+    return part_from_dict({**known[name], **parameters})

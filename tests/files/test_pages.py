@@ -1,0 +1,66 @@
+"""The report of a run: what it says, and which groups it draws."""
+
+import html
+import re
+from dataclasses import replace
+
+import pytest
+
+from groupwise.files import pages
+from groupwise.files.pages import run_page
+from groupwise.files.plan import make_plan
+from groupwise.files.run import run
+from groupwise.files.scan import scan
+from groupwise.files.settings import Request
+from groupwise.files.source import opened
+from groupwise.regret.table import RegretTable
+from tests.cli.commands import people_file
+
+pytestmark = pytest.mark.usefixtures("two_panels")
+GROUPS = "sex, age:30|50, age>=60, city & sex"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run with groups of many kinds."""
+    folder = tmp_path_factory.mktemp("run")
+    with opened(str(people_file(folder / "people.csv", 200))) as source:
+        found = scan(source, "pay")
+        plan = make_plan(found, Request(target="pay").with_options(groups=GROUPS))
+        return run(found, plan, folder / "out", progress=False)
+
+
+def test_the_page_says_what_was_run_and_what_was_found(finished):
+    page = run_page(finished)
+    assert "people.csv: regret on every group" in page
+    assert "On every group the regret is below its certificate" in page
+    assert "A look ahead: the range of the label" in page
+    assert "sex, age cut at 30, 50, age &gt;= 60, city &amp; sex" in page
+    assert finished.scan.source.sha256 in page
+    for row in finished.table.rows:
+        if row["group"] != "always_on":
+            assert html.escape(row["group"]) in page
+
+
+def test_all_groups_follow_where_they_are_many(finished, monkeypatch):
+    assert "All groups" not in run_page(finished)
+    monkeypatch.setattr(pages, "FEW", 3)
+    page = run_page(finished)
+    assert "All groups" in page
+    assert "Worst groups" in page
+    assert re.search(r"The 2 worst of \d+ groups", page)
+
+
+def test_a_certificate_that_does_not_hold_is_said(finished):
+    for change, said in (
+        ({"regret": 1e9}, "On 1 groups the regret is above the certificate"),
+        ({"status": "void"}, "Certificates are void"),
+    ):
+        rows = [{**finished.table.rows[0], **change}, *finished.table.rows[1:]]
+        assert said in run_page(replace(finished, table=RegretTable(rows)))
+
+
+def test_warnings_have_a_section(finished):
+    assert "Warnings" not in run_page(replace(finished, plan=replace(finished.plan, warnings=())))
+    page = run_page(replace(finished, plan=replace(finished.plan, warnings=("Mind <this>.",))))
+    assert "Mind &lt;this&gt;." in page

@@ -1,0 +1,133 @@
+"""What a run will do, given what was asked for and what the columns hold."""
+
+import pytest
+
+from groupwise.errors import ConfigurationError, DataError
+from groupwise.files.plan import guess_target, make_plan, spans_constant
+from groupwise.files.scan import scan
+from groupwise.files.settings import Request
+from groupwise.files.source import opened
+from groupwise.groups import by, cut, pairs, weight, where
+from tests.cli.commands import write_rows
+
+HEADER = ("sex", "hour", "age", "name", "gap", "city", "pay")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """A file with a column of every kind."""
+    rows = [
+        ("fm"[i % 2], i % 24, i * 7 % 97 + 0.5, f"n{i}", i if i % 9 else "", "abc"[i % 3], i % 13)
+        for i in range(200)
+    ]
+    data = write_rows(tmp_path_factory.mktemp("data") / "d.csv", HEADER, rows)
+    with opened(str(data)) as source:
+        yield scan(source, "pay")
+
+
+def plan(found, strict=False, reserved=(), **request):
+    return make_plan(found, Request(target="pay").with_options(**request), strict, reserved)
+
+
+def test_text_and_few_valued_columns_are_groups_and_the_rest_features(found):
+    made = plan(found)
+    assert made.groups == (by("sex"), by("hour"), by("city"))
+    assert made.features == {"age": (0.5, 96.5)}
+    assert made.indicators
+    assert made.kinds == {
+        "pay": "number",
+        "age": "number",
+        "sex": "text",
+        "hour": "number",
+        "city": "text",
+    }
+    assert made.range == (0.0, 12.0)
+    assert made.proposed
+    assert "Column 'name' is left out: it has 200 different texts" in made.warnings[0]
+    assert "Column 'gap' has 23 missing values" in made.left_out[0]
+    with pytest.raises(DataError, match=r"'gap' has 23 missing values.*--drop"):
+        plan(found, strict=True)
+    assert plan(found, strict=True, drop=("gap",)).left_out == ()
+
+
+def test_what_is_asked_for_is_taken_as_it_is(found):
+    made = plan(found, groups="sex & city, age:50", features="age:0|100, city", range=(-5.0, 20.0))
+    assert made.groups == (by("sex") & by("city"), cut("age", [50]))
+    assert made.features == {"age": (0.0, 100.0), "city": None}
+    assert made.range == (-5.0, 20.0)
+    assert not made.proposed
+    assert made.looked_ahead == ()
+    assert made.kinds["city"] == "text"
+
+
+def test_what_was_looked_up_is_said(found):
+    assert plan(found, groups="sex", features="age").looked_ahead == (
+        "the range of the label",
+        "the range that age is scaled from",
+    )
+    assert plan(found, order="age").looked_ahead[-2:] == (
+        "which columns are groups and which are features",
+        "the order of the rows",
+    )
+
+
+def test_reserved_columns_are_neither_groups_nor_features(found):
+    made = plan(found, reserved=("city", "age"))
+    assert made.groups == (by("sex"), by("hour"))
+    assert "age" not in made.features
+
+
+def test_numbers_alone_are_cut_in_halves(tmp_path):
+    rows = [(i / 7, i * 3 % 101 / 9, i) for i in range(100)]
+    with opened(str(write_rows(tmp_path / "d.csv", ("a", "b", "y"), rows))) as source:
+        made = make_plan(scan(source, "y"), Request(target="y"))
+    assert made.groups == (cut("a", [99 / 14]), cut("b", [100 / 18]))
+    assert any("correlates with the label 'y' at 1.00" in text for text in made.warnings)
+
+
+def test_the_last_column_of_numbers_is_guessed(found):
+    assert guess_target(found) == "pay"
+
+
+@pytest.mark.parametrize(
+    ("groups", "features", "indicators", "expected"),
+    [
+        ([by("a")], {"x": (0, 1)}, True, True),
+        ([by("a")], {"x": (0, 1)}, False, False),
+        ([where("a", ">", 1), weight("w")], {"x": (0, 1)}, True, False),
+        ([], {"x": (0, 1), "t": None}, False, True),
+    ],
+)
+def test_an_intercept_is_there_or_not(groups, features, indicators, expected):
+    assert spans_constant(groups, features, indicators) is expected
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "message"),
+    [
+        ({"target": None}, ConfigurationError, "Name it with --target"),
+        ({"target": "city"}, DataError, "label column 'city' holds 'a' in row 1"),
+        (
+            {"range": (0.0, 5.0), "drop": ("gap",)},
+            DataError,
+            "holds 12, which is outside the range",
+        ),
+        ({"range": (5.0, 0.0), "drop": ("gap",)}, ConfigurationError, "LOW is below HIGH"),
+        ({"features": {"gap": None}}, DataError, "'gap' has 23 missing .* take it off"),
+        ({"features": {"city": (0.0, 1.0)}}, DataError, "'city' has a range but holds 'a'"),
+        ({"groups": [by("pay")]}, ConfigurationError, "'pay' is the label"),
+        ({"groups": [pairs(by("sex"), cut("city", [1]))]}, DataError, "groups compare numbers"),
+    ],
+)
+def test_refused(request_, error, message, found):
+    with pytest.raises(error, match=message):
+        make_plan(found, Request(**{"target": "pay", **request_}))
+
+
+def test_a_model_has_the_parts_of_the_plan(found):
+    model = plan(found, learner="forward", aggregator="specialists").model()
+    assert [(one.penalty, one.forward) for one in model.learners] == [(1.0, True)]
+    assert type(model.aggregator).__name__ == "Specialists"
+    assert (model.loss.low, model.loss.high) == (0.0, 12.0)
+    with pytest.raises(ConfigurationError, match="no learner 'forest'"):
+        plan(found, learner="forest").model()

@@ -1,0 +1,43 @@
+"""Predictions as CSV that any reader takes, spreadsheets included."""
+
+import csv
+import io
+
+import numpy as np
+import polars as pl
+
+from groupwise.files.predictions import PredictionFile, guarded, joined
+from groupwise.groups import Groups, by
+
+
+def read(stream):
+    return list(csv.reader(io.StringIO(stream.getvalue().decode())))
+
+
+def test_columns_with_and_without_labels():
+    stream = io.BytesIO()
+    with PredictionFile(stream) as file:
+        file.write(np.array([1, 2]), np.array([0.1, 1 / 3]), np.array([1.0, 2.0]), ["a", 'b; "c"'])
+        file.write(np.array([3]), np.array([2.0]), np.array([3.0]), ["d,e"])
+    header, *rows = read(stream)
+    assert header == ["row", "prediction", "label", "groups"]
+    assert [(int(r), float(p), float(y), g) for r, p, y, g in rows] == [
+        (1, 0.1, 1.0, "a"),
+        (2, 1 / 3, 2.0, 'b; "c"'),
+        (3, 2.0, 3.0, "d,e"),
+    ]
+    stream = io.BytesIO()
+    with PredictionFile(stream, labels=False) as file:
+        file.write(np.array([1]), np.array([0.5]), None, ["a"])
+    assert read(stream) == [["row", "prediction", "groups"], ["1", "0.5", "a"]]
+
+
+def test_nothing_begins_as_a_formula_does():
+    frame = pl.DataFrame({"=k": ["x", "y", None], "-j": ["1", None, None]})
+    groups = Groups([by("=k"), by("-j")], always_on=True)
+    found = joined(groups.of_frame(frame)).to_pylist()
+    assert found == ["'=k=x; -j=1; always_on", "'=k=y; always_on", "always_on"]
+    assert [guarded("; ".join(groups.of_row(row)[0])) for row in frame.to_dicts()] == found
+    for text in ("=1", "+1", "-1", "@a", "\tx", "\rx"):
+        assert guarded(text) == f"'{text}"
+    assert guarded("a=1") == "a=1"

@@ -1,0 +1,84 @@
+"""A plan through a model: what is taken down along the way, and what is written."""
+
+import json
+
+import numpy as np
+import pytest
+
+from groupwise.files import run as running
+from groupwise.files.compare import check_columns, compare
+from groupwise.files.pages import compare_page, run_page
+from groupwise.files.plan import make_plan
+from groupwise.files.run import Following, points, record, run
+from groupwise.files.scan import scan
+from groupwise.files.settings import Request
+from groupwise.files.source import opened
+from tests.cli.commands import OUTPUTS, people_file, predictions_of
+
+pytestmark = pytest.mark.usefixtures("two_panels")
+
+
+@pytest.fixture
+def planned(tmp_path):
+    """A scan and a plan for it."""
+    with opened(str(people_file(tmp_path / "people.csv", 200))) as source:
+        found = scan(source, "pay")
+        yield found, make_plan(found, Request(target="pay"))
+
+
+def test_curves_are_the_tables_along_the_way(planned):
+    found, plan = planned
+    following, tables = Following(found, plan), {}
+    for piece, result in following.pieces("test", 1, False):
+        assert len(result.prediction) == len(piece.numbers)
+        if noted := following.reached():
+            tables[following.done] = {row["group"]: row for row in noted}
+    tables[following.done] = {row["group"]: row for row in following.record()}
+    assert following.done == 200
+    assert len(tables) >= 40
+    for group, curve in following.recorder.curves().items():
+        times = [time for time, table in tables.items() if group in table]
+        assert curve.time.tolist() == times
+        assert curve.regret.tolist() == [tables[time][group]["regret"] for time in times]
+        assert (np.diff(curve.rounds) >= 0).all()
+
+
+def test_only_the_largest_groups_are_followed(planned, monkeypatch):
+    monkeypatch.setattr(running, "FOLLOWED", 2)
+    following = Following(*planned)
+    for _ in following.pieces("test", 1, False):
+        assert len(list(following.reached())) in (0, 2)
+    assert len(following.record()) == 6
+    sizes = {group: curve.time.size for group, curve in following.recorder.curves().items()}
+    assert sizes["always_on"] == max(sizes.values())
+    assert min(sizes.values()) == 1
+
+
+def test_fewer_points_where_there_are_many_groups_or_features():
+    counts = [points(groups, 12) for groups in (1, 100, 500, 1000, 10_000)]
+    assert counts == sorted(counts, reverse=True)
+    assert points(100, 100) < points(100, 10)
+
+
+def test_what_is_written(planned, tmp_path):
+    found, plan = planned
+    finished = run(found, plan, tmp_path / "out", progress=False)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == OUTPUTS
+    written = json.loads((tmp_path / "out" / "regret.json").read_text("utf-8"))
+    assert written == json.loads(json.dumps(record(finished)))
+    assert len(predictions_of(tmp_path / "out" / "predictions.csv")) == 200
+    assert (tmp_path / "out" / "report.html").read_text("utf-8") == run_page(finished)
+    assert finished.speed > 0
+
+
+def test_logged_predictions_have_curves_of_their_own(planned):
+    found, plan = planned
+    check_columns(found, "pay", ["age"])
+    compared = compare(found, plan, ["age"], None, progress=False)
+    rows = {row["group"]: row for row in compared.rows}
+    for group, curve in compared.logged["age"].items():
+        ours = compared.curves[group]
+        assert curve.time.tolist() == ours.time.tolist()
+        assert curve.rounds.tolist() == ours.rounds.tolist()
+        assert curve.regret[-1] == rows[group]["regret of age"]
+    assert "logged predictions on every group" in compare_page(compared)

@@ -1,0 +1,90 @@
+"""Groups in tables and sentences."""
+
+import math
+
+import pytest
+
+from groupwise.files.tables import (
+    afterwards,
+    group_table,
+    headline,
+    most_gained,
+    ranked,
+    title_of,
+    typical_error,
+    worst,
+)
+
+
+def row(group, rounds, regret, baseline=None, best=0.0, status="proved"):
+    return {
+        "group": group,
+        "rounds": float(rounds),
+        "loss": best + regret,
+        "best_loss": best,
+        "regret": regret,
+        "baseline_regret": baseline,
+        "certificate": 2.0 * abs(regret),
+        "status": status,
+    }
+
+
+ROWS = [
+    row("small", 5, 4.0, 9.0),
+    row("b", 100, 1.0, 6.0, 24.0),
+    row("a", 50, 2.0, 2.0, 16.0),
+    row("always_on", 150, 3.0, 3.0, 40.0),
+]
+
+
+def test_everybody_first_then_the_worst_per_round_and_small_groups_last():
+    assert [one["group"] for one in ranked(ROWS)] == ["always_on", "a", "b", "small"]
+    assert worst(ROWS)["group"] == "a"
+    assert worst(ROWS[:1])["group"] == "small"
+    assert worst(ROWS[3:])["group"] == "always_on"
+
+
+def test_the_group_on_which_most_is_gained():
+    assert most_gained(ROWS)["group"] == "b"
+    assert most_gained([row("a", 50, 2.0, 1.0)]) is None
+    assert most_gained([row("a", 50, 2.0)]) is None
+
+
+def test_typical_errors():
+    assert typical_error(ROWS[1]) == 0.5
+    assert typical_error(ROWS[1], None) == math.sqrt(0.24)
+    assert typical_error(ROWS[1], "baseline_regret") == math.sqrt(0.3)
+    assert math.isnan(typical_error(row("a", 5, 1.0), "baseline_regret"))
+
+
+def test_a_row_per_group_and_marks_where_it_matters():
+    table = group_table(ranked(ROWS), 2.0, "pay", "Groups")
+    assert [column.title for column in table.columns] == [
+        *("group", "rounds", "groupwise", "single model", "best in hindsight"),
+        *("groupwise", "single model", "certificate"),
+    ]
+    cells = {line[0].text: line for line in table.rows}
+    assert list(cells) == ["everybody (always_on)", "a", "b", "small"]
+    assert [cell.text for cell in cells["b"]] == [
+        *("b", "100", "0.500", "0.548", "0.490"),
+        *("0.50", "3.00", "1.00"),
+    ]
+    assert cells["b"][2].mark == "good"
+    assert cells["a"][2].mark == ""
+    assert cells["small"][2].mark == "faint"
+    shown = group_table([row("a", 50, 1.0, status="void")], 1.0, None, "Groups")
+    assert shown.columns[-1].title == "status"
+    assert [cell.text for cell in shown.rows[0]][3] == "–"
+
+
+def test_sentences():
+    said = headline(ROWS)
+    assert said.startswith("Worst group: a. Over its 50 rounds a prediction is typically off by")
+    assert said.endswith("and a single model for everybody by 0.6.")
+    assert "single model" not in headline([row("a", 50, 1.0)])
+    assert title_of("x" * 80, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize(("best", "rounds", "count"), [(1e-9, 100, 1), (1.0, 100, 0), (0.0, 5, 0)])
+def test_a_label_that_the_features_give_exactly_is_pointed_out(best, rounds, count):
+    assert len(afterwards([row("always_on", rounds, 1.0, best=best)], "pay")) == count

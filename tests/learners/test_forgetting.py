@@ -1,0 +1,108 @@
+"""Learners that forget, and several of them in a group."""
+
+import math
+
+import numpy as np
+import pandas
+import pytest
+
+import groupwise as gw
+from groupwise.learners import Ridge
+
+
+def data(count=400, seed=0):
+    generator = np.random.default_rng(seed)
+    frame = pandas.DataFrame(
+        {
+            "sex": generator.choice(["m", "f"], count),
+            "region": generator.choice(["n", "s", "w"], count),
+            "age": generator.integers(18, 80, count).astype(float) / 80,
+            "u": generator.random(count),
+        }
+    )
+    both = (frame.sex == "m") & (frame.region == "n")
+    frame["y"] = np.clip(0.4 * frame.u + 0.5 * both + 0.02 * generator.normal(size=count), 0, 1)
+    return frame
+
+
+def loop(model, frame):
+    for row in frame.to_dict("records"):
+        label = row.pop("y")
+        model.learn_one(row, label)
+    return model
+
+
+def test_several_learners_are_bounded_by_the_best_of_them():
+    frame = data(600)
+    ridges = [Ridge(0.01), Ridge(1.0), Ridge(100.0), Ridge(1.0, forward=True)]
+    model = gw.Groupwise([gw.by("sex")], learner=ridges, aggregator=gw.aggregators.Specialists())
+    model.replay(frame, "y")
+    singles = [gw.Groupwise([gw.by("sex")], learner=ridge) for ridge in ridges]
+    for single in singles:
+        single.replay(frame, "y")
+    for line in model.regret():
+        terms = [single.regret()[line["group"]]["learner"] for single in singles]
+        overhead = math.log(4 * 3) / 2
+        assert line["certificate"] == pytest.approx(min(terms) + overhead, rel=1e-9)
+        assert line["regret"] <= line["certificate"] + 1e-9
+        assert line["a_priori"] >= terms[3] - 1e-9
+
+
+def brute_force(rows, labels, penalty, forgetting, weights):
+    """Advice of discounted ridge regression, solved anew every round."""
+    size = rows.shape[1]
+    matrix, moment, strength = penalty * np.eye(size), np.zeros(size), 1.0
+    for x, y, weight in zip(rows, labels, weights, strict=True):
+        yield float(np.linalg.solve(matrix, moment) @ x)
+        factor = forgetting**weight
+        matrix = factor * (matrix + weight * np.outer(x, x))
+        moment = factor * (moment + weight * y * x)
+        strength *= factor
+        if strength < 1e-6:
+            matrix += penalty * (1.0 - strength) * np.eye(size)
+            strength = 1.0
+
+
+@pytest.mark.parametrize(("size", "forgetting"), [(3, 0.9), (5, 0.99), (70, 0.98)])
+def test_forgetting_is_exact(size, forgetting):
+    generator = np.random.default_rng(size)
+    rows = generator.random((1500, size))
+    rows[:, 1] = 1.0 - rows[:, 2]
+    rows[:, 0] = 1.0  # collinear, so that P would grow without end
+    labels = generator.random(1500)
+    weights = generator.choice([0.3, 1.0], 1500)
+    result = gw.replay(
+        rows, labels, weights[:, None], learner=Ridge(0.7, forgetting=forgetting), clip=False
+    )
+    expected = np.array(list(brute_force(rows, labels, 0.7, forgetting, weights)))
+    assert np.abs(result.advice - expected).max() < 1e-8
+
+
+def test_forgetting_follows_a_drift_and_is_the_same_in_both_drivers():
+    frame = data(800)
+    frame.loc[400:, "y"] = 1.0 - frame.loc[400:, "y"]
+    loss = {}
+    for forgetting in (1.0, 0.95):
+        models = [
+            gw.Groupwise([gw.by("sex")], learner=Ridge(1.0, forgetting=forgetting))
+            for _ in range(2)
+        ]
+        loop(models[0], frame)
+        models[1].replay(frame, "y", jobs=2)
+        assert models[0].regret().rows == models[1].regret().rows
+        loss[forgetting] = models[0].regret()["always_on"]["loss"]
+    assert loss[0.95] < 0.8 * loss[1.0]
+
+
+def test_a_feature_that_comes_late_starts_where_it_would_have_been():
+    generator = np.random.default_rng(0)
+    early = gw.Groupwise([], learner=Ridge(1.0, forgetting=0.9), features=["a", "b"])
+    late = gw.Groupwise([], learner=Ridge(1.0, forgetting=0.9))
+    for t in range(60):
+        a, b = generator.random(), generator.random() if t > 30 else 0.0
+        label = generator.random()
+        row = {"a": a, "b": b} if t > 30 else {"a": a}
+        one, other = early.predict({"a": a, "b": b}), late.predict(row)
+        assert one.prediction == pytest.approx(other.prediction, abs=1e-12)
+        early.learn(one, label)
+        late.learn(other, label)

@@ -1,0 +1,113 @@
+"""The experiments beyond the paper: small versions of all, and the whole of some."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from groupwise.errors import ConfigurationError, DatasetError
+from groupwise.paper.beyond import STUDIES, run, study_of
+from groupwise.paper.claims import Outcome, Request, expected
+from groupwise.paper.classification import labeller, simulate
+from groupwise.paper.lending import (
+    FIELDS,
+    generated_stream,
+    on_generated,
+    read,
+    stand_in,
+    stream_of,
+)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_small_versions_write_tables_figures_and_a_page(name: str, tmp_path: Path) -> None:
+    seeds = 1 if name != "enumeration" else None
+    if name == "enumeration":
+        pytest.skip("it measures time; see the slow test")
+    outcome, page = run(name, Request(out=tmp_path, seeds=seeds, rounds=60, jobs=1))
+    assert outcome.tables
+    assert outcome.figures
+    record = json.loads((tmp_path / name / f"{name}.json").read_text())
+    assert record["name"] == name
+    text = page.read_text()
+    assert study_of(name).title in text
+    assert len(study_of(name).about) > 200
+    for figure in outcome.figures:
+        assert (tmp_path / name / f"{figure.name}.svg").exists()
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_expected_numbers_are_there(name: str) -> None:
+    wanted = expected(name)
+    assert set(wanted) == {"tolerance", "numbers"}
+    assert all(np.isfinite(value) for value in wanted["numbers"].values())
+    assert wanted["numbers"] or name == "enumeration"
+
+
+def test_a_number_that_is_not_as_expected_is_said() -> None:
+    wanted = {"tolerance": {"absolute": 0.5, "relative": 0.0}, "numbers": {"a": 1.0, "b": 2.0}}
+    check = Outcome([], [], [], {"a": 1.4, "b": 3.0}).compared(wanted).checks[-1]
+    assert not check.holds
+    assert check.found == "b: 3, expected 2"
+    assert Outcome([], [], [], {"a": 1.4, "b": 2.0}).compared(wanted).checks[-1].holds
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(ConfigurationError, match="routing"):
+        study_of("routine")
+
+
+def test_a_run_depends_on_its_seed_alone() -> None:
+    def regrets(seed: int) -> list[list[float]]:
+        trace = simulate("separator", 3, 0.15, seed, 80)
+        return [curve.regret.tolist() for curve in trace.curves.values()]
+
+    assert regrets(5) == regrets(5)
+    assert regrets(5) != regrets(6)
+    assert labeller("separator", 3, 0).loss.unit == 3.0
+
+
+def test_stand_in_and_file_give_the_same_kind_of_stream(tmp_path: Path) -> None:
+    made = stream_of(stand_in()[:200])
+    assert made.bits.shape == (200, len(FIELDS))
+    assert made.groups[-1] == "always_on"
+    path = tmp_path / "adult.data"
+    line = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, "
+    line += "White, Male, 2174, 0, 40, United-States, <=50K\n"
+    path.write_text(line * 3)
+    read_in = stream_of(read(path))
+    assert read_in.labels.tolist() == [0.0] * 3
+    path.write_text("age,income\n1,2\n")
+    with pytest.raises(DatasetError, match="not the Adult data"):
+        read(path)
+
+
+def test_tasting_counts_what_really_happened() -> None:
+    stream = generated_stream(300, 1)
+    assert len(stream.rows) == 300
+    tasted = on_generated(300, 1)
+    assert tasted.rounds[-1] == 300
+    assert (tasted.regret <= tasted.rounds).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["routing", "classification-transductive"])
+def test_a_third_of_the_baseline_on_a_few_seeds(name: str, tmp_path: Path) -> None:
+    outcome, _ = run(name, Request(out=tmp_path, seeds=4))
+    assert outcome.checks
+    for check in outcome.checks:
+        assert check.holds, f"{check.claim}: {check.found}"
+
+
+@pytest.mark.slow
+def test_enumeration_is_what_costs(tmp_path: Path) -> None:
+    outcome, _ = run("enumeration", Request(out=tmp_path, rounds=20, jobs=1))
+    assert all(check.holds for check in outcome.checks)
+
+
+@pytest.mark.slow
+def test_slope_of_apple_tasting_on_shorter_streams() -> None:
+    lengths = [1_000, 3_162, 10_000, 31_623]
+    worst = [np.mean([on_generated(t, seed).regret.max() for seed in (7, 8)]) for t in lengths]
+    assert np.polyfit(np.log(lengths), np.log(worst), 1)[0] <= 0.70

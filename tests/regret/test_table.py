@@ -1,0 +1,31 @@
+"""The regret table, of all groups or of the largest."""
+
+import pytest
+
+import groupwise as gw
+
+
+@pytest.fixture(scope="module")
+def model():
+    found = gw.Groupwise([gw.by("g")])
+    for t in range(60):
+        found.learn_one({"g": "abbcccdddd"[t % 10], "x": t % 7 / 7}, t % 5 / 5)
+    return found
+
+
+def test_the_largest_groups_come_first(model):
+    whole = model.regret()
+    for largest in (0, 1, 3, 9):
+        table = model.regret(largest=largest)
+        expected = sorted(whole.rows, key=lambda row: -row["rounds"])[:largest]
+        assert table.rows == expected
+        assert (table.settled, table.comparator) == (whole.settled, whole.comparator)
+
+
+def test_names_of_groups_features_and_fields(model):
+    assert model.group_names == ["g=a", "always_on", "g=b", "g=c", "g=d"]
+    assert set(model.feature_names) == {"g=a", "g=b", "g=c", "g=d", "x"}
+    assert model.field_kinds == {"g": "text", "x": "number"}
+    model.group_names.clear()
+    model.feature_names.clear()
+    assert len(model.group_names) == len(model.feature_names) == 5
