@@ -1,52 +1,26 @@
 """The vector loops against plain NumPy, for every size of a tile and its rest."""
 
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
-from numba import njit
 
-from groupwise.kernels import vectors
+from tests.kernels.loops import (
+    add_and_scale,
+    add_outer,
+    combine_first,
+    combine_rows,
+    dense_dot,
+    dense_dots,
+    dense_products,
+    prefetch,
+)
 
 WIDTHS = [4, 8, 12, 16, 20, 28, 32, 36, 60, 64, 96, 100]
-
-
-@njit
-def combine_rows(out, matrix, xi, xv, width):
-    vectors.combine_rows(out, matrix, xi, xv, width)
-
-
-@njit
-def combine_first(out, keep, matrix, values, count, width):
-    vectors.combine_first(out, keep, matrix, values, count, width)
-
-
-@njit
-def dense_products(out, matrix, values, starts, count, width):
-    vectors.dense_products(out, matrix, values, starts, count, width)
-
-
-@njit
-def add_outer(matrix, sign, rows, width, mirror):
-    vectors.add_outer(matrix, sign, rows, width, mirror)
-
-
-@njit
-def dense_dot(first, second, width):
-    return vectors.dense_dot(first, second, width)
-
-
-@njit
-def dense_dots(out, rows, count, vector, width):
-    vectors.dense_dots(out, rows, count, vector, width)
-
-
-@njit
-def add_and_scale(total, step, scaled, factor, vector, width):
-    vectors.add_and_scale(total, step, scaled, factor, vector, width)
-
-
-@njit
-def prefetch(array, start, size):
-    vectors.prefetch(array, start, size)
 
 
 def numbers(*shape, seed=0):
@@ -140,3 +114,44 @@ def test_asking_for_cells_changes_none():
     prefetch(array, 40, 40)
     prefetch(array, 119, 1)
     assert np.array_equal(array, before)
+
+
+def digest(**settings: str) -> list[str]:
+    """The width of the vectors and the digest of all results in a process with these settings."""
+    path = os.pathsep.join(sys.path)
+    ran = subprocess.run(
+        [sys.executable, Path(__file__).with_name("loops.py")],
+        env={**os.environ, "PYTHONPATH": path, **settings},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.split()
+
+
+def test_vectors_of_four_and_of_eight_give_the_same_bits():
+    (four, one), (eight, other) = (digest(GROUPWISE_VECTOR_WIDTH=width) for width in ("4", "8"))
+    assert (four, eight) == ("4", "8")
+    assert one == other
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86 processors")
+@pytest.mark.parametrize("width", ["", "8"])
+@pytest.mark.parametrize("cpu", [("x86-64-v3", "+avx2,+fma"), ("generic", "")])
+def test_every_processor_gives_the_same_bits(cpu, width):
+    name, features = cpu
+    settings = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features}
+    size, found = digest(**settings, GROUPWISE_VECTOR_WIDTH=width)
+    assert size == (width or "4")
+    assert found == digest()[1]
+
+
+def test_another_width_is_an_error():
+    ran = subprocess.run(
+        [sys.executable, "-c", "import groupwise.kernels.vectors"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "GROUPWISE_VECTOR_WIDTH": "6"},
+        capture_output=True,
+        text=True,
+    )
+    assert "GROUPWISE_VECTOR_WIDTH is '6'. Set it to 4 or 8" in ran.stderr

@@ -5,11 +5,11 @@ what it compiles is cached on disk. No ``fastmath`` anywhere, so that a number n
 which driver computed it; where a fused multiply-add is wanted it is written out.
 """
 
-import contextlib
 import sys
 import threading
-from pathlib import Path
+from functools import partial
 from types import TracebackType
+from typing import ClassVar
 
 COMPILE_NOTICE_SECONDS = 1.0
 
@@ -17,18 +17,15 @@ COMPILE_NOTICE_SECONDS = 1.0
 class compiling:
     """Say on standard error that kernels are being compiled, if that takes over a second.
 
-    Wraps the first use of the kernels in a process; every later use is silent.
+    Wraps what may be the first use of a kernel. It is the cache that knows whether something is
+    compiled or only loaded, and calls ``begins``; what was said once is not said again.
     """
 
-    _done = False
+    _open: ClassVar[int] = 0
+    _timer: ClassVar[threading.Timer | None] = None
 
     def __enter__(self) -> None:
-        self._timer = None
-        first, compiling._done = not compiling._done, True
-        if first:
-            self._timer = threading.Timer(COMPILE_NOTICE_SECONDS, self._say)
-            self._timer.daemon = True
-            self._timer.start()
+        compiling._open += 1
 
     def __exit__(
         self,
@@ -36,34 +33,22 @@ class compiling:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        compiling._open -= 1
+        if compiling._timer is not None and compiling._open == 0 and compiling._timer.is_alive():
+            compiling._timer.cancel()
+            compiling._timer = None
 
     @staticmethod
-    def _say() -> None:
-        print(
-            "groupwise: compiling its kernels; this happens once, later runs use the cache.",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
-def _forget_outdated() -> None:
-    """Delete what was compiled from other sources than these.
-
-    numba looks only at the file of a function itself, not at those that it calls into.
-    """
-    folder = Path(__file__).parent
-    files = sorted(folder.glob("*.py"))
-    stamp = repr([(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files])
-    note = folder / "__pycache__" / "sources.txt"
-    with contextlib.suppress(OSError):
-        if note.exists() and note.read_text() == stamp:
+    def begins(kept: bool) -> None:
+        """Something is not in the cache; is there one that it can be put into?"""
+        if compiling._open == 0 or compiling._timer is not None:
             return
-        for compiled in note.parent.glob("*.nb[ci]"):
-            compiled.unlink()
-        note.parent.mkdir(exist_ok=True)
-        note.write_text(stamp)
-
-
-_forget_outdated()
+        then = (
+            "this happens once, later runs use the cache."
+            if kept
+            else "set NUMBA_CACHE_DIR to a folder that can be written to make that once."
+        )
+        say = partial(print, "groupwise: compiling its kernels;", then, file=sys.stderr, flush=True)
+        compiling._timer = threading.Timer(COMPILE_NOTICE_SECONDS, say)
+        compiling._timer.daemon = True
+        compiling._timer.start()

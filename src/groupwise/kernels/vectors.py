@@ -3,24 +3,60 @@
 Left to itself the compiler checks at every turn whether the arrays overlap, and writes each partial
 sum to memory; that doubles the time of a round. Here a tile of sums stays in registers while the
 rows go by. Every product enters its sum by a fused multiply-add, in the order of the rows: the
-result does not depend on the tiling. Vectors hold four numbers; arrays have room for whole ones.
+result depends neither on the tiling nor on how many numbers a vector of the processor holds.
+Arrays have room for whole vectors of four (``LANES``); where the processor's hold eight, the last
+one of a row may be a half.
 """
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from groupwise.kernels.layout import LANES
 
 _DOUBLE = ir.DoubleType()
-_VECTOR = ir.VectorType(_DOUBLE, LANES)
 _WORD = ir.IntType(64)
-_ZERO = ir.Constant(_VECTOR, [0.0] * LANES)
+_PLACE = ir.IntType(32)
+
+
+def _width() -> int:
+    """Eight where the processor that is compiled for has AVX-512, else four."""
+    wanted = os.environ.get("GROUPWISE_VECTOR_WIDTH", "")
+    if wanted not in ("", "4", "8"):
+        raise ValueError(f"GROUPWISE_VECTOR_WIDTH is {wanted!r}. Set it to 4 or 8, or not at all.")
+    features = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
+    return int(wanted or (8 if "+avx512f" in features else 4))
+
+
+WIDTH = _width()
+"""Numbers in a vector of the processor. ``GROUPWISE_VECTOR_WIDTH`` overrules what it has."""
+
+LARGE = 64
+"""Columns from which on a matrix is worth blocks of eight rows: what is above the diagonal is then
+written a whole cache line at a time."""
+
+
+def _vector(lanes: int) -> ir.VectorType:
+    return ir.VectorType(_DOUBLE, lanes)
+
+
+def _zero(lanes: int) -> ir.Constant:
+    return ir.Constant(_vector(lanes), [0.0] * lanes)
+
+
+def _parts(columns: int, widest: int = WIDTH) -> list[tuple[int, int]]:
+    """The vectors of a tile: their first column and their size, widest ones first."""
+    wide = columns - columns % widest
+    parts = [(column, widest) for column in range(0, wide, widest)]
+    return parts + [(column, LANES) for column in range(wide, columns, LANES)]
 
 
 class _Emitter:
@@ -29,8 +65,6 @@ class _Emitter:
     def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
         self.context = context
         self.builder = builder
-        shape = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-        self._fma = cgutils.get_or_insert_function(builder.module, shape, f"llvm.fma.v{LANES}f64")
 
     def word(self, value: int) -> ir.Constant:
         return ir.Constant(_WORD, value)
@@ -38,118 +72,159 @@ class _Emitter:
     def data(self, kind: Any, value: Any) -> Any:
         return self.context.make_array(kind)(self.context, self.builder, value).data
 
-    def stride(self, kind: Any, value: Any) -> Any:
-        """The length of a matrix's rows."""
-        matrix = self.context.make_array(kind)(self.context, self.builder, value)
-        return self.builder.extract_value(matrix.shape, 1)
+    def length(self, kind: Any, value: Any, axis: int) -> Any:
+        """The length of an array along an axis: along the last, the distance of its rows."""
+        array = self.context.make_array(kind)(self.context, self.builder, value)
+        return self.builder.extract_value(array.shape, axis)
 
-    def load(self, pointer: Any, offset: Any) -> Any:
-        place = self.builder.bitcast(self.builder.gep(pointer, [offset]), _VECTOR.as_pointer())
-        return self.builder.load(place, align=8)
+    def _place(self, pointer: Any, offset: Any, kind: ir.VectorType) -> Any:
+        return self.builder.bitcast(self.builder.gep(pointer, [offset]), kind.as_pointer())
+
+    def load(self, pointer: Any, offset: Any, lanes: int) -> Any:
+        return self.builder.load(self._place(pointer, offset, _vector(lanes)), align=8)
 
     def store(self, value: Any, pointer: Any, offset: Any) -> None:
-        place = self.builder.bitcast(self.builder.gep(pointer, [offset]), _VECTOR.as_pointer())
-        self.builder.store(value, place, align=8)
+        self.builder.store(value, self._place(pointer, offset, value.type), align=8)
 
     def element(self, pointer: Any, offset: Any) -> Any:
         return self.builder.load(self.builder.gep(pointer, [offset]))
 
-    def splat(self, number: Any) -> Any:
+    def splat(self, number: Any, lanes: int) -> Any:
         start = self.builder.insert_element(
-            ir.Constant(_VECTOR, ir.Undefined), number, ir.Constant(ir.IntType(32), 0)
+            ir.Constant(_vector(lanes), ir.Undefined), number, ir.Constant(_PLACE, 0)
         )
-        return self.shuffle(start, start, (0,) * LANES)
+        return self.shuffle(start, start, (0,) * lanes)
 
-    def shuffle(self, a: Any, b: Any, order: tuple[int, ...]) -> Any:
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(order))
+    def shuffle(self, a: Any, b: Any, order: Sequence[int]) -> Any:
+        mask = ir.Constant(ir.VectorType(_PLACE, len(order)), list(order))
         return self.builder.shuffle_vector(a, b, mask)
 
     def transposed(self, rows: list[Any]) -> list[Any]:
-        """The columns of a block of four rows."""
-        orders = (0, 4, 2, 6), (1, 5, 3, 7)
-        above = [self.shuffle(rows[0], rows[1], order) for order in orders]
-        below = [self.shuffle(rows[2], rows[3], order) for order in orders]
-        halves = (0, 1, 4, 5), (2, 3, 6, 7)
-        return [self.shuffle(above[i], below[i], half) for half in halves for i in range(2)]
+        """The columns of a block with as many rows as columns."""
+        size = len(rows)
+        step = 1
+        while step < size:  # blocks of this size change places across their diagonal
+            upper = [i if not i & step else size + i - step for i in range(size)]
+            lower = [i + step if not i & step else size + i for i in range(size)]
+            exchanged = list(rows)
+            for i in range(size):
+                if not i & step:
+                    pair = rows[i], rows[i + step]
+                    exchanged[i] = self.shuffle(*pair, upper)
+                    exchanged[i + step] = self.shuffle(*pair, lower)
+            rows, step = exchanged, 2 * step
+        return rows
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
-        return self.builder.call(self._fma, [a, b, c])
+        shape = ir.FunctionType(a.type, [a.type] * 3)
+        name = f"llvm.fma.v{a.type.count}f64"
+        function = cgutils.get_or_insert_function(self.builder.module, shape, name)
+        return self.builder.call(function, [a, b, c])
 
-    def sums(self, *shape: int) -> Any:
-        """Room for sums in registers: a list for every dimension."""
-        if not shape:
-            return cgutils.alloca_once(self.builder, _VECTOR)
-        return [self.sums(*shape[1:]) for _ in range(shape[0])]
+    def sum(self, lanes: int, start: Any = None) -> Any:
+        """Room for a vector of sums in registers, 0 at first unless ``start`` is given."""
+        total = cgutils.alloca_once(self.builder, _vector(lanes))
+        self.builder.store(_zero(lanes) if start is None else start, total)
+        return total
 
     def add_product(self, a: Any, b: Any, total: Any) -> None:
         self.builder.store(self.fma(a, b, self.builder.load(total)), total)
+
+    def call(self, name: str, body: Callable[..., None], arguments: Sequence[Any]) -> Any:
+        """Call a function with this body, which stands once in what is compiled together."""
+        module, name = self.builder.module, f"groupwise.{name}.{WIDTH}"
+        function = module.globals.get(name)
+        if function is None:
+            shape = ir.FunctionType(ir.VoidType(), [value.type for value in arguments])
+            function = ir.Function(module, shape, name)
+            function.linkage = "linkonce_odr"
+            function.attributes.add("noinline")
+            inner = _Emitter(self.context, ir.IRBuilder(function.append_basic_block()))
+            body(inner, *function.args)
+            inner.builder.ret_void()
+        self.builder.call(function, arguments)
+        return self.context.get_dummy_value()
 
     @contextmanager
     def count_to(self, stop: Any) -> Iterator[Any]:
         with cgutils.for_range(self.builder, stop, intp=_WORD) as loop:
             yield loop.index
 
-    def tiles(self, width: Any, body: Callable[[Any, int], None], largest: int) -> None:
-        """Emit ``body(first column, vectors)`` for every tile: whole ones, then what is left."""
+    def tiles(
+        self, width: Any, body: Callable[[Any, int], None], largest: int, least: int = LANES
+    ) -> None:
+        """Emit ``body(first column, columns)`` for every tile: whole ones, then what is left."""
         b = self.builder
-        vectors = b.sdiv(width, self.word(LANES))
-        whole = b.sdiv(vectors, self.word(largest))
+        whole = b.sdiv(width, self.word(largest))
         with self.count_to(whole) as tile:
-            body(b.mul(tile, self.word(largest * LANES)), largest)
-        first = b.mul(whole, self.word(largest * LANES))
-        rest = b.srem(vectors, self.word(largest))
-        for size in range(1, largest):
-            with b.if_then(b.icmp_signed("==", rest, self.word(size))):
-                body(first, size)
+            body(b.mul(tile, self.word(largest)), largest)
+        first = b.mul(whole, self.word(largest))
+        rest = b.srem(width, self.word(largest))
+        for columns in range(least, largest, least):
+            with b.if_then(b.icmp_signed("==", rest, self.word(columns))):
+                body(first, columns)
 
-    def offset(self, first: Any, vector: int) -> Any:
-        return self.builder.add(first, self.word(vector * LANES))
+    def offset(self, first: Any, column: int) -> Any:
+        return self.builder.add(first, self.word(column))
 
     def combine(
         self,
         out: Any,
         keep: Any,
-        matrix: tuple[Any, Any],
-        row_of: Callable[[Any], Any],
+        cells: Any,
+        stride: Any,
+        indices: Any,
         values: Any,
         count: Any,
         width: Any,
     ) -> None:
-        """out = (out if keep else 0) + Σ_k values[k] · matrix[row_of(k)]."""
+        """out = (out if keep else 0) + Σ_k values[k] · matrix[indices[k]]; row k without indices.
+
+        In vectors of four: every product needs a load of its own, and one of eight that crosses
+        two cache lines takes longer than two of four.
+        """
         b = self.builder
-        cells, stride = matrix
 
-        def tile(first: Any, size: int) -> None:
-            sums = self.sums(size)
-            for v in range(size):
-                old = self.load(out, self.offset(first, v))
-                b.store(b.select(keep, old, _ZERO), sums[v])
+        def tile(first: Any, columns: int) -> None:
+            parts = _parts(columns, LANES)
+            sums = []
+            for column, lanes in parts:
+                old = self.load(out, self.offset(first, column), lanes)
+                sums.append(self.sum(lanes, b.select(keep, old, _zero(lanes))))
             with self.count_to(count) as k:
-                factor = self.splat(self.element(values, k))
-                start = b.add(b.mul(row_of(k), stride), first)
-                for v in range(size):
-                    self.add_product(factor, self.load(cells, self.offset(start, v)), sums[v])
-            for v in range(size):
-                self.store(b.load(sums[v]), out, self.offset(first, v))
+                row = k if indices is None else self.element(indices, k)
+                factor = self.splat(self.element(values, k), LANES)
+                start = b.add(b.mul(row, stride), first)
+                for (column, lanes), total in zip(parts, sums, strict=True):
+                    part = self.load(cells, self.offset(start, column), lanes)
+                    self.add_product(factor, part, total)
+            for (column, _), total in zip(parts, sums, strict=True):
+                self.store(b.load(total), out, self.offset(first, column))
 
-        self.tiles(width, tile, 8)
+        self.tiles(width, tile, 8 * LANES)
 
     def dot(self, first: Any, second: Any, width: Any) -> Any:
         """The sum of products of two rows of whole vectors, in eight interleaved sums."""
         b = self.builder
-        totals = self.sums(2)
-        for total in totals:
-            b.store(_ZERO, total)
-
-        def tile(place: Any, size: int) -> None:
-            for v in range(size):
-                part = self.offset(place, v)
-                self.add_product(self.load(first, part), self.load(second, part), totals[v])
-
-        self.tiles(width, tile, 2)
-        whole = b.fadd(*(b.load(total) for total in totals))
-        pairs = b.fadd(whole, self.shuffle(whole, whole, (2, 3, 0, 1)))
-        ends = [b.extract_element(pairs, ir.Constant(ir.IntType(32), i)) for i in range(2)]
+        parts = _parts(2 * LANES)
+        totals = [self.sum(lanes) for _, lanes in parts]
+        turns = b.sdiv(width, self.word(2 * LANES))
+        with self.count_to(turns) as turn:
+            start = b.mul(turn, self.word(2 * LANES))
+            for (column, lanes), total in zip(parts, totals, strict=True):
+                place = self.offset(start, column)
+                self.add_product(*(self.load(row, place, lanes) for row in (first, second)), total)
+        sums = [b.load(total) for total in totals]
+        if WIDTH > LANES:
+            sums = [self.shuffle(sums[0], sums[0], range(i, i + LANES)) for i in (0, LANES)]
+        lower = self.sum(LANES, sums[0])
+        rest = b.srem(width, self.word(2 * LANES))
+        with b.if_then(b.icmp_signed("!=", rest, self.word(0))):
+            place = b.sub(width, rest)
+            self.add_product(*(self.load(row, place, LANES) for row in (first, second)), lower)
+        four = b.fadd(b.load(lower), sums[1])
+        pairs = b.fadd(four, self.shuffle(four, four, (2, 3, 0, 1)))
+        ends = [b.extract_element(pairs, ir.Constant(_PLACE, i)) for i in range(2)]
         return b.fadd(*ends)
 
 
@@ -179,21 +254,18 @@ def prefetch(typing_context, array, start, size):
 def combine_rows(typing_context, out, matrix, xi, xv, width):
     """out = Σ_k xv[k] · matrix[xi[k]], over the first ``width`` columns."""
 
+    def body(emit, out, cells, stride, indices, values, count, width):
+        keep = ir.Constant(ir.IntType(1), 0)
+        emit.combine(out, keep, cells, stride, indices, values, count, width)
+
     def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
         kinds = signature.args
-        out_data, cells, indices, values = (emit.data(kinds[i], arguments[i]) for i in range(4))
-        chosen = context.make_array(kinds[2])(context, builder, arguments[2])
-        emit.combine(
-            out_data,
-            ir.Constant(ir.IntType(1), 0),
-            (cells, emit.stride(kinds[1], arguments[1])),
-            lambda k: emit.element(indices, k),
-            values,
-            builder.extract_value(chosen.shape, 0),
-            arguments[4],
-        )
-        return context.get_dummy_value()
+        out, cells, indices, values = (emit.data(kinds[i], arguments[i]) for i in range(4))
+        stride = emit.length(kinds[1], arguments[1], 1)
+        count = emit.length(kinds[2], arguments[2], 0)
+        parts = out, cells, stride, indices, values, count, arguments[4]
+        return emit.call("combine_rows", body, parts)
 
     return types.void(out, matrix, xi, xv, types.int64), generate
 
@@ -202,15 +274,16 @@ def combine_rows(typing_context, out, matrix, xi, xv, width):
 def combine_first(typing_context, out, keep, matrix, values, count, width):
     """out = (out if keep else 0) + Σ_k values[k] · matrix[k], over the first ``count`` rows."""
 
+    def body(emit, out, keep, cells, stride, values, count, width):
+        emit.combine(out, keep, cells, stride, None, values, count, width)
+
     def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
         kinds = signature.args
-        out_data, cells, numbers = (emit.data(kinds[i], arguments[i]) for i in (0, 2, 3))
-        matrix = cells, emit.stride(kinds[2], arguments[2])
-        emit.combine(
-            out_data, arguments[1], matrix, lambda k: k, numbers, arguments[4], arguments[5]
-        )
-        return context.get_dummy_value()
+        out, cells, values = (emit.data(kinds[i], arguments[i]) for i in (0, 2, 3))
+        stride = emit.length(kinds[2], arguments[2], 1)
+        parts = out, arguments[1], cells, stride, values, *arguments[4:]
+        return emit.call("combine_first", body, parts)
 
     return types.void(out, types.boolean, matrix, values, types.int64, types.int64), generate
 
@@ -222,35 +295,38 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
     The same sums in the same order as ``combine_first`` row by row, but the matrix passes by once
     instead of four times.
     """
-    rows, vectors = 4, 3  # twelve sums, and four registers for what enters them
+    rows = 4
+    # Twelve sums and four registers for what enters them; AVX-512 has twice as many registers.
+    vectors = 4 if WIDTH > LANES else 3
+
+    def body(emit, out, out_stride, cells, stride, values, starts, count, width):
+        b = emit.builder
+        offsets = [emit.element(starts, emit.word(r)) for r in range(rows)]
+
+        def tile(first: Any, columns: int) -> None:
+            parts = _parts(columns)
+            sums = [[emit.sum(lanes) for _, lanes in parts] for _ in range(rows)]
+            with emit.count_to(count) as k:
+                start = b.add(b.mul(k, stride), first)
+                loaded = [emit.load(cells, emit.offset(start, c), lanes) for c, lanes in parts]
+                for row_sums, offset in zip(sums, offsets, strict=True):
+                    factor = emit.element(values, b.add(offset, k))
+                    for part, total in zip(loaded, row_sums, strict=True):
+                        emit.add_product(emit.splat(factor, part.type.count), part, total)
+            for r, row_sums in enumerate(sums):
+                place = b.add(b.mul(emit.word(r), out_stride), first)
+                for (column, _), total in zip(parts, row_sums, strict=True):
+                    emit.store(b.load(total), out, emit.offset(place, column))
+
+        emit.tiles(width, tile, vectors * WIDTH)
 
     def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
         kinds = signature.args
-        out_data, cells, numbers, places = (emit.data(kinds[i], arguments[i]) for i in range(4))
-        count, width = arguments[4], arguments[5]
-        out_stride, stride = (emit.stride(kinds[i], arguments[i]) for i in range(2))
-        offsets = [emit.element(places, emit.word(r)) for r in range(rows)]
-
-        def tile(first: Any, size: int) -> None:
-            sums = emit.sums(rows, size)
-            for row_sums in sums:
-                for total in row_sums:
-                    builder.store(_ZERO, total)
-            with emit.count_to(count) as k:
-                start = builder.add(builder.mul(k, stride), first)
-                parts = [emit.load(cells, emit.offset(start, v)) for v in range(size)]
-                for row_sums, offset in zip(sums, offsets, strict=True):
-                    factor = emit.splat(emit.element(numbers, builder.add(offset, k)))
-                    for part, total in zip(parts, row_sums, strict=True):
-                        emit.add_product(factor, part, total)
-            for r, row_sums in enumerate(sums):
-                place = builder.add(builder.mul(emit.word(r), out_stride), first)
-                for v, total in enumerate(row_sums):
-                    emit.store(builder.load(total), out_data, emit.offset(place, v))
-
-        emit.tiles(width, tile, vectors)
-        return context.get_dummy_value()
+        out, cells, values, starts = (emit.data(kinds[i], arguments[i]) for i in range(4))
+        out_stride, stride = (emit.length(kinds[i], arguments[i], 1) for i in range(2))
+        parts = out, out_stride, cells, stride, values, starts, *arguments[4:]
+        return emit.call("dense_products", body, parts)
 
     return types.void(out, matrix, values, starts, types.int64, types.int64), generate
 
@@ -259,58 +335,77 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
 def add_outer(typing_context, matrix, sign, rows, width, mirror):
     """matrix += sign · Σ_k rows[k] rows[k]ᵀ in the lower triangle, and above it if ``mirror``.
 
-    A block of four rows by three vectors stays in registers while all rows go by. Above the
+    A block of four or eight rows by two vectors stays in registers while all rows go by. Above the
     diagonal are the same numbers: a product does not depend on the order of its factors.
     """
-    vectors = 3
+
+    def body(emit, cells, stride, sign, numbers, row_stride, count, width, mirror):
+        b = emit.builder
+
+        def place(row: Any, i: int, column: Any) -> Any:
+            return b.add(b.mul(emit.offset(row, i), stride), column)
+
+        def tile(top: Any, height: int, first: Any, columns: int) -> None:
+            """Add to ``height`` rows from ``top`` on, in these columns."""
+            parts = _parts(columns)
+            cell = [[place(top, i, emit.offset(first, c)) for c, _ in parts] for i in range(height)]
+            sums = [
+                [
+                    emit.sum(lanes, emit.load(cells, at, lanes))
+                    for at, (_, lanes) in zip(row, parts, strict=True)
+                ]
+                for row in cell
+            ]
+            with emit.count_to(count) as k:
+                start = b.mul(k, row_stride)
+                across, down = b.add(start, first), b.add(start, top)
+                loaded = [emit.load(numbers, emit.offset(across, c), lanes) for c, lanes in parts]
+                signed = [b.fmul(emit.splat(sign, part.type.count), part) for part in loaded]
+                for i, row_sums in enumerate(sums):
+                    factor = emit.element(numbers, emit.offset(down, i))
+                    for part, total in zip(signed, row_sums, strict=True):
+                        emit.add_product(emit.splat(factor, part.type.count), part, total)
+            new = [[b.load(total) for total in row_sums] for row_sums in sums]
+            for at, row in zip(cell, new, strict=True):
+                for offset, vector in zip(at, row, strict=True):
+                    emit.store(vector, cells, offset)
+            with b.if_then(mirror):
+                for (c, lanes), block in zip(parts, zip(*new, strict=True), strict=True):
+                    for half in range(0, lanes, height):
+                        left = emit.offset(first, c + half)
+                        order = range(half, half + height)
+                        square = [emit.shuffle(row, row, order) for row in block]
+                        with b.if_then(b.icmp_signed("<", left, top)):
+                            for i, column in enumerate(emit.transposed(square)):
+                                emit.store(column, cells, place(left, i, top))
+
+        with emit.count_to(b.sdiv(width, emit.word(LANES))) as block:
+            top = b.mul(block, emit.word(LANES))
+            done = emit.word(0)
+            if WIDTH > LANES:
+                # With the next four rows, if there are that many, up to the block on the diagonal.
+                even = b.and_(top, emit.word(-WIDTH))
+                together = b.and_(
+                    b.icmp_signed(">=", width, emit.word(LARGE)),
+                    b.icmp_signed("<=", emit.offset(even, WIDTH), width),
+                )
+                done = b.select(together, even, done)
+                with b.if_then(b.icmp_signed("==", top, done)):
+                    emit.tiles(top, partial(tile, top, WIDTH), 2 * WIDTH, WIDTH)
+            emit.tiles(
+                b.sub(emit.offset(top, LANES), done),
+                lambda first, columns: tile(top, LANES, b.add(done, first), columns),
+                2 * WIDTH,
+            )
 
     def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
         kinds = signature.args
         cells, numbers = (emit.data(kinds[i], arguments[i]) for i in (0, 2))
-        stride, row_stride = (emit.stride(kinds[i], arguments[i]) for i in (0, 2))
-        all_rows = context.make_array(kinds[2])(context, builder, arguments[2])
-        count = builder.extract_value(all_rows.shape, 0)
-        sign, width, mirror = emit.splat(arguments[1]), arguments[3], arguments[4]
-
-        with emit.count_to(builder.sdiv(width, emit.word(LANES))) as block:
-            top = builder.mul(block, emit.word(LANES))
-
-            def place(row: Any, i: int, column: Any) -> Any:
-                return builder.add(builder.mul(builder.add(row, emit.word(i)), stride), column)
-
-            def tile(first: Any, size: int) -> None:
-                sums = emit.sums(LANES, size)
-                cell = [(i, v) for i in range(LANES) for v in range(size)]
-                for i, v in cell:
-                    old = emit.load(cells, place(top, i, emit.offset(first, v)))
-                    builder.store(old, sums[i][v])
-                with emit.count_to(count) as k:
-                    start = builder.mul(k, row_stride)
-                    across, down = builder.add(start, first), builder.add(start, top)
-                    parts = [
-                        builder.fmul(sign, emit.load(numbers, emit.offset(across, v)))
-                        for v in range(size)
-                    ]
-                    for i in range(LANES):
-                        factor = emit.splat(emit.element(numbers, builder.add(down, emit.word(i))))
-                        for v in range(size):
-                            emit.add_product(factor, parts[v], sums[i][v])
-                for i, v in cell:
-                    new = builder.load(sums[i][v])
-                    emit.store(new, cells, place(top, i, emit.offset(first, v)))
-                with builder.if_then(mirror):
-                    for v in range(size):
-                        left = emit.offset(first, v)
-                        with builder.if_then(builder.icmp_signed("<", left, top)):
-                            columns = emit.transposed(
-                                [builder.load(sums[i][v]) for i in range(LANES)]
-                            )
-                            for i in range(LANES):
-                                emit.store(columns[i], cells, place(left, i, top))
-
-            emit.tiles(builder.add(top, emit.word(LANES)), tile, vectors)
-        return context.get_dummy_value()
+        stride, row_stride = (emit.length(kinds[i], arguments[i], 1) for i in (0, 2))
+        count = emit.length(kinds[2], arguments[2], 0)
+        parts = cells, stride, arguments[1], numbers, row_stride, count, *arguments[3:]
+        return emit.call("add_outer", body, parts)
 
     return (
         types.void(matrix, types.float64, rows, types.int64, types.boolean),
@@ -338,7 +433,7 @@ def dense_dots(typing_context, out, rows, count, vector, width):
         emit = _Emitter(context, builder)
         kinds = signature.args
         out_data, numbers, values = (emit.data(kinds[i], arguments[i]) for i in (0, 1, 3))
-        stride = emit.stride(kinds[1], arguments[1])
+        stride = emit.length(kinds[1], arguments[1], 1)
         with emit.count_to(arguments[2]) as j:
             row = builder.gep(numbers, [builder.mul(j, stride)])
             total = builder.fneg(emit.dot(row, values, arguments[4]))
@@ -356,12 +451,16 @@ def add_and_scale(typing_context, total, step, scaled, factor, vector, width):
         emit = _Emitter(context, builder)
         kinds = signature.args
         sums, copies, values = (emit.data(kinds[i], arguments[i]) for i in (0, 2, 4))
-        step, factor = emit.splat(arguments[1]), emit.splat(arguments[3])
-        with emit.count_to(builder.sdiv(arguments[5], emit.word(LANES))) as v:
-            place = builder.mul(v, emit.word(LANES))
-            part = emit.load(values, place)
-            emit.store(emit.fma(step, part, emit.load(sums, place)), sums, place)
-            emit.store(builder.fmul(factor, part), copies, place)
+
+        def tile(first: Any, columns: int) -> None:
+            for column, lanes in _parts(columns):
+                place = emit.offset(first, column)
+                step, factor = (emit.splat(arguments[i], lanes) for i in (1, 3))
+                part = emit.load(values, place, lanes)
+                emit.store(emit.fma(step, part, emit.load(sums, place, lanes)), sums, place)
+                emit.store(builder.fmul(factor, part), copies, place)
+
+        emit.tiles(arguments[5], tile, WIDTH)
         return context.get_dummy_value()
 
     return (

@@ -1,0 +1,218 @@
+"""What is kept of compiled kernels, in processes of their own on a copy of a few files."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import groupwise
+
+PACKAGE = Path(groupwise.__file__).parent
+
+KERNEL = '''"""A kernel that takes its factor from another module."""
+
+from groupwise.kernels.compiled import lean
+from groupwise.states import FACTOR
+
+
+@lean
+def scaled(x):
+    return FACTOR * x[0]
+'''
+
+LEARNER = '''"""A kernel outside the package."""
+
+from groupwise.kernels.compiled import lean
+from groupwise.kernels.small import scaled
+
+
+@lean
+def mine(x):
+    return scaled(x) + 0.25
+'''
+
+RUN = """
+import json
+import numpy as np
+from groupwise.kernels import compiling
+from groupwise.kernels.small import scaled
+import learner
+
+with compiling():
+    results = [scaled(np.ones(2)), learner.mine(np.ones(2))]
+compiled = [f.py_func.__name__ for f in (scaled, learner.mine) if sum(f._cache_misses.values())]
+print(json.dumps({"results": results, "compiled": compiled}))
+"""
+
+
+class Copy:
+    """A package with the decorators, the cache, and one kernel."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.kernels = folder / "groupwise" / "kernels"
+        self.kernels.mkdir(parents=True)
+        (folder / "groupwise" / "__init__.py").touch()
+        for name in ("__init__.py", "addresses.py", "cache.py", "compiled.py"):
+            shutil.copy(PACKAGE / "kernels" / name, self.kernels / name)
+        (self.kernels / "small.py").write_text(KERNEL)
+        (folder / "learner.py").write_text(LEARNER)
+        self.factor(2.0)
+
+    def factor(self, value: float) -> None:
+        """Change the constant; the time and the size of its file stay as they are."""
+        states = self.folder / "groupwise" / "states.py"
+        states.write_text(f"FACTOR = {value}\n")
+        os.utime(states, (1e9, 1e9))
+
+    def start(self, **settings: str) -> subprocess.Popen[str]:
+        """Start a process that calls both kernels."""
+        quiet = {name: value for name, value in os.environ.items() if name[:5] not in ("NUMBA",)}
+        return subprocess.Popen(
+            [sys.executable, "-B", "-c", RUN],
+            env={**quiet, "PYTHONPATH": str(self.folder), "HOME": "/nonexistent", **settings},
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, **settings: str) -> tuple[list[float], list[str]]:
+        """The results of both kernels, and the names of those that were compiled for them."""
+        process = self.start(**settings)
+        output, errors = process.communicate()
+        assert process.returncode == 0, errors
+        found = json.loads(output)
+        return found["results"], found["compiled"]
+
+    def files(self) -> list[Path]:
+        """What is kept."""
+        return sorted(self.folder.rglob("*.kernel"))
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy(tmp_path / "source")
+
+
+BOTH = ["scaled", "mine"]
+
+
+def test_what_was_compiled_is_loaded(copy):
+    assert copy.run() == ([2.0, 2.25], BOTH)
+    assert [file.parent.parent for file in copy.files()] == [copy.kernels / "__pycache__"] * 2
+    assert copy.run() == ([2.0, 2.25], [])
+
+
+def test_a_constant_in_another_module_counts(copy):
+    copy.run()
+    before = copy.files()
+    copy.factor(3.0)
+    assert copy.run() == ([3.0, 3.25], BOTH)
+    assert len(copy.files()) == 2, "what was made from the earlier sources is deleted"
+    assert not set(before) & set(copy.files())
+
+
+def test_the_file_of_a_kernel_outside_the_package_counts(copy):
+    copy.run()
+    (copy.folder / "learner.py").write_text(LEARNER.replace("0.25", "0.75"))
+    assert copy.run() == ([2.0, 2.75], ["mine"])
+    assert len(copy.files()) == 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"NUMBA_CPU_NAME": "generic"}, {"NUMBA_OPT": "1"}, {"GROUPWISE_VECTOR_WIDTH": "4"}],
+)
+def test_the_machine_and_the_settings_count(copy, settings):
+    copy.run()
+    assert copy.run(**settings) == ([2.0, 2.25], BOTH)
+    assert copy.run() == ([2.0, 2.25], []), "the other machine's are left alone"
+
+
+def test_a_folder_of_ones_own(copy, tmp_path):
+    copy.run(NUMBA_CACHE_DIR=str(tmp_path / "own"))
+    assert copy.files() == []
+    assert len([*(tmp_path / "own").rglob("*.kernel")]) == 2
+    copy.factor(4.0)
+    assert copy.run(NUMBA_CACHE_DIR=str(tmp_path / "own")) == ([4.0, 4.25], BOTH)
+    assert copy.run(NUMBA_CACHE_DIR=str(tmp_path / "own")) == ([4.0, 4.25], [])
+
+
+def blocked(copy: Copy) -> None:
+    """A file where the folder would be: that stops the superuser too."""
+    (copy.kernels / "__pycache__").touch()
+
+
+def test_a_package_that_cannot_be_written_to(copy, tmp_path):
+    blocked(copy)
+    home = {"XDG_CACHE_HOME": str(tmp_path / "home"), "LOCALAPPDATA": str(tmp_path / "home")}
+    copy.run(**home)
+    assert copy.run(**home) == ([2.0, 2.25], [])
+
+
+@pytest.mark.parametrize("home", ["/dev/null", "~"])
+def test_nowhere_to_write(copy, home):
+    blocked(copy)
+    for _ in range(2):
+        assert copy.run(XDG_CACHE_HOME=f"{home}/.cache") == ([2.0, 2.25], BOTH)
+    assert copy.files() == []
+    assert not (copy.folder / "~").exists()
+
+
+def test_a_cache_that_was_filled_before_it_was_locked(copy, tmp_path):
+    copy.run()
+    folder = copy.kernels / "__pycache__"
+    folder.chmod(0o555)
+    try:
+        assert copy.run(XDG_CACHE_HOME="/dev/null") == ([2.0, 2.25], [])
+    finally:
+        folder.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b"", lambda b: b[:-100], lambda b: b[:200] + b"x" * 9]
+)
+def test_a_damaged_file_is_replaced(copy, damage):
+    copy.run()
+    for file in copy.files():
+        file.write_bytes(damage(file.read_bytes()))
+    assert copy.run() == ([2.0, 2.25], BOTH)
+    assert copy.run() == ([2.0, 2.25], [])
+
+
+def test_processes_that_compile_at_once(copy):
+    processes = [copy.start() for _ in range(4)]
+    for process in processes:
+        output, errors = process.communicate()
+        assert process.returncode == 0, errors
+        assert json.loads(output)["results"] == [2.0, 2.25]
+    assert copy.run() == ([2.0, 2.25], [])
+    kept = [file.name for file in copy.files()[0].parent.iterdir()]
+    assert len(kept) == 2, "nothing half-written is left"
+
+
+def test_folders_that_nobody_uses_are_deleted(copy):
+    place = copy.kernels / "__pycache__"
+    for name, age in (("groupwise-0-0", 1e9), ("groupwise-0-1", 4e9)):
+        (place / name).mkdir(parents=True)
+        os.utime(place / name, (age, age))
+    copy.run()
+    assert not (place / "groupwise-0-0").exists()
+    assert (place / "groupwise-0-1").exists()
+
+
+def test_the_notice_comes_only_if_something_is_compiled(copy):
+    package = copy.kernels / "__init__.py"
+    text = package.read_text()
+    assert "COMPILE_NOTICE_SECONDS = 1.0" in text
+    package.write_text(text.replace("COMPILE_NOTICE_SECONDS = 1.0", "COMPILE_NOTICE_SECONDS = 0.0"))
+    assert "this happens once" in copy.start().communicate()[1]
+    assert copy.start().communicate()[1] == ""
+    shutil.rmtree(copy.kernels / "__pycache__")
+    blocked(copy)
+    assert "set NUMBA_CACHE_DIR" in copy.start(XDG_CACHE_HOME="/dev/null").communicate()[1]
