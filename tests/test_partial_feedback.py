@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import groupwise as gw
-from groupwise.blocks import FIRST_HORIZON, Blocks, block_length
+from groupwise.partial_feedback import FIRST_HORIZON, Blocks, block_length
 from groupwise.errors import ConfigurationError, LabelError, TicketError
 
 FIELDS = ["a", "b", "c"]
