@@ -14,12 +14,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from groupwise.learners import FTPL, ContextualFTPL
-from groupwise.learners.actions import ActionBank, Seat
 from groupwise.losses import Hamming, Linear, ZeroOne
 from groupwise.oracles import Stumps
 from groupwise.paper.classification import BITS, CONTEXTS, FIELDS
 from groupwise.paper.routing import grid_edges, grid_oracle
-from groupwise.protocols import Awake, Row
+from groupwise.protocols import Awake, Bank, Row, Setting
 
 SIZE = 10
 ROUNDS = 2_000
@@ -97,14 +96,15 @@ def measure() -> list[dict[str, Any]]:
 
 def _routing() -> dict[str, Any]:
     groups = 4  # rain or not, rush hour or not, weekend or not, always on
-    bank = FTPL(grid_oracle(SIZE), cost_norm=180.0).bank(Linear(0.0, 18.0), 0, Seat(0, 1, 0))
-    bank.reserve(groups)
+    learner = FTPL(grid_oracle(SIZE), cost_norm=180.0)
+    (bank,) = FTPL.banks([learner], [0], Setting(Linear(0.0, 18.0), 0, 1, 0))
+    bank.reserve(np.arange(groups), 0)
     plain = PlainRouting(groups, bank.rate)
     rng = np.random.default_rng(1)
     labels = rng.random((ROUNDS, 180))
     awake = Awake(np.arange(groups), np.ones(groups))
     nothing = Row(np.zeros(0, dtype=np.int64), np.zeros(0), [])
-    ours = _seconds(lambda t: _our_round(bank, t, awake, nothing, labels[t], 180))
+    ours = _seconds(lambda t: _our_round(bank, t, awake, nothing, labels[t]))
     theirs = _seconds(lambda t: plain.round(awake.groups, labels[t]), ROUNDS // 10)
     return _result("routing, 10 × 10 grid, 4 awake", ours, theirs)
 
@@ -113,26 +113,26 @@ def _classification(setting: str, labels: int) -> dict[str, Any]:
     groups = 2
     contexts = CONTEXTS if setting == "transductive" else Stumps().separator(BITS)
     loss = ZeroOne() if labels == 1 else Hamming(labels)
-    bank = ContextualFTPL(Stumps(), contexts, setting).bank(loss, BITS, Seat(0, 1, 0))
-    bank.reserve(groups)
+    learner = ContextualFTPL(Stumps(), contexts, setting)
+    (bank,) = ContextualFTPL.banks([learner], [0], Setting(loss, 0, 1, BITS))
+    bank.reserve(np.arange(groups), BITS)
     plain = PlainStumps(groups, labels, len(contexts), bank.rate)
     rng = np.random.default_rng(1)
     places = rng.integers(len(CONTEXTS), size=ROUNDS)
     every = np.arange(BITS)
     rows = [Row(every, CONTEXTS[place], FIELDS) for place in places]
-    costs = 1.0 - 2.0 * rng.integers(0, 2, (ROUNDS, labels))
+    truth = rng.integers(0, 2, (ROUNDS, labels)).astype(float)
+    costs = 1.0 - 2.0 * truth
+    answers = truth[:, 0] if labels == 1 else truth
     awake = Awake(np.arange(groups), np.ones(groups))
-    ours = _seconds(lambda t: _our_round(bank, t, awake, rows[t], costs[t], labels))
+    ours = _seconds(lambda t: _our_round(bank, t, awake, rows[t], answers[t]))
     theirs = _seconds(lambda t: plain.round(awake.groups, int(places[t]), costs[t]))
     return _result(f"classification, {setting}, {labels} label(s), 2 awake", ours, theirs)
 
 
-def _our_round(
-    bank: ActionBank, number: int, awake: Awake, row: Row, costs: np.ndarray, dimension: int
-) -> np.ndarray:
-    said = np.empty((awake.groups.size, 1, dimension))
-    bank.advise(number, 0, awake, row, said)
-    bank.update(awake, row, costs)
+def _our_round(bank: Bank, number: int, awake: Awake, row: Row, label: Any) -> np.ndarray:
+    said = bank.advise(number, 0, awake, row)
+    bank.update(awake, row, label)
     return said
 
 

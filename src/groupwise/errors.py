@@ -64,5 +64,9 @@ class OutputError(GroupwiseError):
     """A result cannot be written where it should go."""
 
 
-class MissingPackageError(ModuleNotFoundError, ConfigurationError):
+class MissingPackageError(ConfigurationError, ModuleNotFoundError):
     """A package that only some uses need is not installed; the message names the extra."""
+
+    def __init__(self, *arguments: object, row: int | None = None, name: str | None = None) -> None:
+        super().__init__(*arguments, row=row)
+        self.name = name

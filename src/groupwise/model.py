@@ -27,7 +27,9 @@ from groupwise.reduction import Reduction
 from groupwise.registry import Registry
 from groupwise.regret.table import RegretTable, regret_table
 from groupwise.replaying import (
+    Figures,
     FrameReplay,
+    ReadFrame,
     frames_of,
     path_of,
     read_frame,
@@ -265,13 +267,13 @@ class Groupwise:
         """
         if not self._reduction.actions:
             raise ConfigurationError(
-                "best_elsewhere is for learners of actions or policies; linear models of two "
-                "groups can be compared by fitting them."
+                "best_elsewhere compares actions or policies: it needs learners such as "
+                "learners.FTPL or learners.ContextualFTPL."
             )
         first = self._registry.first
         for name in (group, of):
             if name not in first:
-                raise ConfigurationError(f"There is no group {name!r} that was learned from yet.")
+                raise ConfigurationError(f"No row of group {name!r} has been learned from yet.")
         return self.loss.unit * self._reduction.elsewhere(first[group], first[of])
 
     def loss_of(self, prediction: Any, y: Any) -> float:
@@ -350,30 +352,43 @@ class Groupwise:
         progress : show a progress bar.
         """
         refuse_actions(self._reduction)
+        frames = iter(frames_of(frame))
+        read = self._read(next(frames, None), target)  # the first before anything is copied
         found, memberships = [], []
         with self.all_or_nothing():
-            for one in frames_of(frame):
-                encoder, registry = self._encoder, self._registry
-                read = read_frame(one, target, self.loss, self.groups, encoder, registry)
-                known, rows = len(registry), read.rows
-                numbers = np.arange(known, known + len(read.groups))
-                masses = registry.masses(read.groups)
-                groups = np.unique(rows.groups)
-                self._reduction.reserve(groups, len(rows.features), numbers, masses)
-                registry.admit(read.groups)
-                encoder.admit(read.encoded)
-                stream = Stream(self._reduction, registry.everybody, self._next, jobs)
-                shape = rows.labels.size, rows.groups.size
-                found.append(run(stream, read.chunks(len(registry)), shape, (), progress))
+            while True:
+                found.append(self._replay(read, jobs, progress))
                 memberships.append(read.membership)
-                self._settled.add_range(self._next, self._next + rows.labels.size)
-                self._next += rows.labels.size
-                self._version += read.learned
-        if not found:
-            raise FeatureError("There is no frame to replay.")
+                following = next(frames, None)
+                if following is None:
+                    break
+                read = self._read(following, target)
         prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
         path = path_of(self._reduction)
         return FrameReplay(prediction, loss, expected, path, tuple(memberships))
+
+    def _read(self, frame: Any, target: str) -> ReadFrame:
+        """A frame, read and checked. Changes nothing."""
+        if frame is None:
+            raise FeatureError("There is no frame to replay.")
+        parts = self.loss, self.groups, self._encoder, self._registry
+        return read_frame(frame, target, *parts)
+
+    def _replay(self, read: ReadFrame, jobs: int | None, progress: bool) -> Figures:
+        """Predict and learn the rows of a frame."""
+        registry, rows = self._registry, read.rows
+        numbers = np.arange(len(registry), len(registry) + len(read.groups))
+        masses = registry.masses(read.groups)
+        self._reduction.reserve(np.unique(rows.groups), len(rows.features), numbers, masses)
+        registry.admit(read.groups)
+        self._encoder.admit(read.encoded)
+        stream = Stream(self._reduction, registry.everybody, self._next, jobs)
+        shape = rows.labels.size, rows.groups.size
+        figures = run(stream, read.chunks(len(registry)), shape, (), progress)
+        self._settled.add_range(self._next, self._next + rows.labels.size)
+        self._next += rows.labels.size
+        self._version += read.learned
+        return figures
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:

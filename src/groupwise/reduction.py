@@ -410,7 +410,12 @@ def banks_of(learners: Sequence[Any], loss: Loss, seed: int, width: int) -> list
     kinds: dict[Any, list[int]] = {}
     for column, learner in enumerate(learners):
         kinds.setdefault(type(learner) if isinstance(learner, Banked) else None, []).append(column)
-    setting = Setting(loss, seed, sum(getattr(x, "count", 1) for x in learners), width)
+    setting = Setting(
+        loss,
+        seed,
+        sum(getattr(x, "experts", 1) if isinstance(x, Banked) else 1 for x in learners),
+        width,
+    )
     made: list[Any] = []
     for kind, columns in kinds.items():
         some = [learners[k] for k in columns]

@@ -44,6 +44,11 @@ class Policies:
         object.__setattr__(self, "count", count)
 
     @property
+    def experts(self) -> int:
+        """How many experts of a group these are."""
+        return self.count
+
+    @property
     def length(self) -> int | None:
         """The length of an action; None where functions make them."""
         if isinstance(self.policies, Finite):
