@@ -174,7 +174,7 @@ class Groupwise:
         members, weights = self.groups.read(row)
         encoder, number = self._encoder, self._next
         encoded = encoder.encode(row, members)
-        awake = self._registry.remembered(members)
+        awake = self._registry.together.get(tuple(members))
         owner: object = encoder
         if awake is None or encoded.new:
             owner = None

@@ -22,7 +22,7 @@ is the same, as learners do not depend on what is played. Learners are behind
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,8 +90,6 @@ class Reduction:
         self.banks = banks_of(self.learners, loss, seed, width)
         self.experts = sum(len(bank.columns) for bank in self.banks)
         self.actions = self.banks[0].actions
-        alone = len(self.banks) == 1 and isinstance(self.banks[0], Crew)
-        self._crew: Any = self.banks[0] if alone else None
         # Step 2: the aggregator, with these learners as its experts; and the books.
         self.state = Store(rounds.EXPERTS, self.experts)
         self.books = Store(rounds.BOOKS, self.experts)
@@ -107,8 +105,14 @@ class Reduction:
             experts=0,
             books=0,
         )
-        self._given = self._settings.aggregator == rounds.GIVEN
+        self.in_python = self._settings.aggregator == rounds.GIVEN
+        """Is the aggregator written in Python?"""
+        self._baseline = rounds.LAST if always_on else rounds.NOBODY
         self._hand_over()
+
+    _advice: Callable[[int, int, Awake, Row], Any]
+    _updated: Callable[[int, int, Awake, Row, Any, float], Any]
+    _played: Callable[[int, Awake, Any], Play]
 
     def _hand_over(self) -> None:
         """What kernels need to know, as one message."""
@@ -117,6 +121,7 @@ class Reduction:
         self._message = rounds.SETTINGS.pack(settings)
         self._address = address(self._message)
         self._predict, self._settle = (rounds.ready(x) for x in (rounds.predict, rounds.settle))
+        self._choose()
 
     # The three steps of a round.
 
@@ -137,81 +142,105 @@ class Reduction:
         are charged with it, and keep the difference as the delay term.
         """
         # (c) Update: every awake learner with (x_t, y_t), whatever was played …
-        said = self._stepped(number, 0 if late is None else 1, awake, row, label)
+        attempt = 0 if late is None else 1
+        said = self._updated(number, attempt, awake, row, label, self.stands_for)
         # … and the aggregator with the losses of the advice.
         self.settle(number, awake, said, label, late)
 
     def settle(
         self, number: int, awake: Awake, said: Any, label: Any, late: Play | None = None
-    ) -> Play:
+    ) -> None:
         """The second half of step (c), after the learners spoke and were updated."""
-        baseline = len(awake.groups) - 1 if self.always_on else -1
         played = realised = single = math.nan
         if late is not None:
             losses, played, realised = self.score(late, label)
-            single = float(losses[baseline, 0]) if self.always_on else math.nan
+            single = float(losses[-1, 0]) if self.always_on else math.nan
+        place = awake.address or addressed(awake)
         if not self.actions:
-            figures = baseline, said, played, realised, single
-            place = awake.address or addressed(awake)
-            prediction = self._settle(
-                self._address, place, number, label, self.stands_for, *figures
+            self._settle(
+                self._address,
+                place,
+                number,
+                label,
+                self.stands_for,
+                self._baseline,
+                said,
+                played,
+                realised,
+                single,
             )
-            return Play(prediction, said)
+            return
+        losses, charged = said.losses, said.charged
         if late is None:
-            played, realised = said.charged, float(said.losses.flat[said.chosen])
-            single = float(said.losses[baseline, 0]) if self.always_on else math.nan
-        rounds.absorb_and_enter(
-            *(self._address, addressed(awake), self.stands_for),
-            *(said.losses, said.charged, played, realised, single),
-        )
-        return self._action(said)
+            played, realised = charged, float(losses.flat[said.chosen])
+            single = float(losses[-1, 0]) if self.always_on else math.nan
+        entry = losses, charged, played, realised, single
+        rounds.absorb_and_enter(self._address, place, self.stands_for, *entry)
 
     # What the steps are made of.
 
-    def _advice(self, number: int, attempt: int, awake: Awake, row: Row) -> Any:
-        """What all awake experts advise, with room for the weights over them."""
+    def _choose(self) -> None:
+        """Who does the steps: the crew alone, several banks of numbers, or banks of actions."""
+        alone = len(self.banks) == 1 and not self.in_python
+        self._advice, self._updated = self._advice_of_banks, self._updated_banks
+        self._played = self._played_number
         if self.actions:
-            parts = [bank.advise(number, attempt, awake, row) for bank in self.banks]
-            advice = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-            return Said(advice, np.empty(advice.shape[:2]))
+            self._advice, self._updated = self._advised_actions, self._updated_actions
+            self._played = self._played_action
+        elif alone and isinstance(self.banks[0], Crew):
+            self._advice, self._updated = self.banks[0].advice, self.banks[0].updated
+
+    def _advice_of_banks(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
+        """What all awake experts advise, with room for the weights over them."""
         said = np.empty((2, len(awake.groups), self.experts))
-        if self._crew is not None:
-            self._crew.advise_into(awake, row, said)
-        else:
-            for bank in self.banks:
-                said[0][:, bank.columns] = bank.advise(number, attempt, awake, row)
+        for bank in self.banks:
+            said[0][:, bank.columns] = bank.advise(number, attempt, awake, row)
         return said
 
-    def _stepped(self, number: int, attempt: int, awake: Awake, row: Row, label: Any) -> Any:
+    def _updated_banks(
+        self, number: int, attempt: int, awake: Awake, row: Row, label: float, stands_for: float
+    ) -> Vector:
         """The same as of now, and then the learners are updated; all of them or, on error, none."""
-        if self.actions:
-            said = self._weighed(number, awake, self._advice(number, attempt, awake, row))
-            losses, charged = self.scored(said.advice, said.probabilities, label)
-            for bank in self.banks:
-                bank.update(awake, row, label)
-                bank.record(awake, row, label, self.stands_for)
-            return said._replace(losses=losses, charged=charged)
-        room = np.empty((3, len(awake.groups), self.experts))
-        self._exponents(awake, room[1])  # first: it may raise, and then nothing has changed
-        if self._crew is not None:
-            self._crew.step_into(awake, row, label, self.stands_for, room)
-            return room
+        said = np.empty((3, len(awake.groups), self.experts))
+        if self.in_python:  # first: it may raise, and then nothing has changed
+            self._exponents(awake, said[1])
         for bank in reversed(self.banks):  # the compiled ones last: they cannot fail
-            advice = bank.step(number, attempt, awake, row, label, self.stands_for)
-            room[0][:, bank.columns] = advice
-        return room
+            advice = bank.step(number, attempt, awake, row, label, stands_for)
+            said[0][:, bank.columns] = advice
+        return said
 
-    def _played(self, number: int, awake: Awake, said: Any) -> Play:
+    def _advised_actions(self, number: int, attempt: int, awake: Awake, row: Row) -> "Said":
+        """The same for actions."""
+        parts = [bank.advise(number, attempt, awake, row) for bank in self.banks]
+        advice = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        return Said(advice, np.empty(advice.shape[:2]))
+
+    def _updated_actions(
+        self, number: int, attempt: int, awake: Awake, row: Row, label: Any, stands_for: float
+    ) -> "Said":
+        """The same for actions, with their losses, which must be within the range."""
+        said = self._weighed(number, awake, self._advised_actions(number, attempt, awake, row))
+        losses, charged = self.scored(said.advice, said.probabilities, label)
+        for bank in self.banks:
+            bank.update(awake, row, label)
+            bank.record(awake, row, label, stands_for)
+        return said._replace(losses=losses, charged=charged)
+
+    def _played_number(self, number: int, awake: Awake, said: Vector) -> Play:
         """The weights over the awake experts, and the play that they make."""
-        if self.actions:
-            return self._action(self._weighed(number, awake, said))
-        self._exponents(awake, said[1])
+        if self.in_python:
+            self._exponents(awake, said[1])
         place = awake.address or addressed(awake)
         return _as_play(Play, (self._predict(self._address, place, number, said), said))
 
+    def _played_action(self, number: int, awake: Awake, said: "Said") -> Play:
+        """The same for actions."""
+        return self._action(self._weighed(number, awake, said))
+
     def _weighed(self, number: int, awake: Awake, said: "Said") -> "Said":
         """Actions with the weights over them, and the flat place of the one to follow."""
-        self._exponents(awake, said.probabilities)
+        if self.in_python:
+            self._exponents(awake, said.probabilities)
         chosen = rounds.follow(self._address, addressed(awake), number, said.probabilities)
         return said._replace(chosen=int(chosen))
 
@@ -229,11 +258,10 @@ class Reduction:
         return Play(int(action[0]), (advice[:, :, 0], probabilities))
 
     def _exponents(self, awake: Awake, out: Vector) -> None:
-        """ln w of the awake experts, where the aggregator is not compiled."""
-        if self._given:
-            own = [self.state.of(group) for group in awake.groups.tolist()]
-            regret, absolute = (np.array([x[i] for x in own]) for i in range(2))
-            out[:] = self.aggregator.log_weights(regret, absolute, self.loss)
+        """ln w of the awake experts, from an aggregator that is not compiled."""
+        own = [self.state.of(group) for group in awake.groups.tolist()]
+        regret, absolute = (np.array([x[i] for x in own]) for i in range(2))
+        out[:] = self.aggregator.log_weights(regret, absolute, self.loss)
 
     def settle_stream(self, *rows: Any) -> None:
         """The second half of step (c) for many rows; see ``kernels.rounds.settle_stream``."""
@@ -322,14 +350,9 @@ class Reduction:
         return min((bound for bound in found if bound is not None), default=None)
 
     @property
-    def in_python(self) -> bool:
-        """Is the aggregator written in Python?"""
-        return self._given
-
-    @property
     def compiled(self) -> bool:
         """Do the aggregator and all learners run without the interpreter?"""
-        return not self._given and all(bank.compiled for bank in self.banks)
+        return not self.in_python and all(bank.compiled for bank in self.banks)
 
     # Room, and beginning again.
 
@@ -378,7 +401,8 @@ class Reduction:
             bank.load(arrays, groups, features)
 
     def __getstate__(self) -> dict[str, Any]:
-        left_out = ("_message", "_address", "_predict", "_settle")
+        steps = ("_advice", "_updated", "_played", "_predict", "_settle")
+        left_out = ("_message", "_address", *steps)
         return {key: value for key, value in self.__dict__.items() if key not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -58,29 +58,26 @@ class Registry:
         self._numbers: dict[Member, int] = {}
         self._pairs = 0
         self._whole = not groups.weight_columns
-        self._awake: dict[tuple[Member, ...], Awake] = {}
+        self.together: dict[tuple[Member, ...], Awake] = {}
+        """The awake groups by number, where they were awake together before."""
         self.admit(members)
 
     def __len__(self) -> int:
         return len(self.members)
 
-    def remembered(self, members: Sequence[Member]) -> Awake | None:
-        """The awake groups by number, where they were awake together before; else None."""
-        return self._awake.get(tuple(members))
-
     def awake(
         self, members: Sequence[Member], weights: Sequence[float]
     ) -> tuple[Awake, tuple[Member, ...]]:
         """The awake groups by number, and which of them are new: these get the next numbers."""
-        known = self.remembered(members)
+        known = self.together.get(tuple(members))
         if known is not None:
             return known, ()
         indices, new = self._look_up(members)
         awake = Awake(indices, np.array(weights))
         if self._whole and not new:
-            if len(self._awake) >= REMEMBERED:
-                self._awake.clear()
-            self._awake[tuple(members)] = awake
+            if len(self.together) >= REMEMBERED:
+                self.together.clear()
+            self.together[tuple(members)] = awake
         return awake, new
 
     def of_frame(self, membership: FrameMembership) -> tuple[Index, tuple[Member, ...]]:

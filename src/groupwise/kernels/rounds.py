@@ -25,6 +25,8 @@ AGGREGATORS = {"": GIVEN, "AdaNormalHedge": ADA_NORMAL_HEDGE, "Specialists": SPE
 MEAN, SAMPLE, SUBSTITUTION = range(3)
 PLAYS = {"mean": MEAN, "sample": SAMPLE, "substitution": SUBSTITUTION}
 
+NOBODY, LAST = -1, -2
+"""Which awake group's first learner is the single model: none, or the last group's."""
 MANY = 2_048
 """Groups from which on their figures are fetched ahead."""
 
@@ -243,7 +245,7 @@ def settle(message, awake_message, number, y, stands_for, baseline, said, played
     """Step (c) for the aggregator and the books, after the learners spoke and were updated.
 
     ``said`` has room for advice, probabilities and losses. ``baseline`` is the place of the awake
-    group whose first learner is the single model, -1 for none. ``played``, ``realised`` and
+    group whose first learner is the single model, or NOBODY, or LAST. ``played``, ``realised`` and
     ``single`` are the losses of what was played; ``played`` is not a number where that is this very
     play. Returns the play as of now.
     """
@@ -254,6 +256,8 @@ def settle(message, awake_message, number, y, stands_for, baseline, said, played
     absorb(settings, awake.groups, awake.weights, losses, charged)
     if math.isnan(played):
         played, realised = charged, own
+        if baseline == LAST:
+            baseline = awake.count - 1
         single = losses[baseline, 0] if baseline >= 0 else math.nan
     groups, weights = awake.groups, awake.weights
     enter(settings, groups, weights, stands_for, losses, charged, played, realised, single)

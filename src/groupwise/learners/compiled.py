@@ -134,6 +134,7 @@ class Crew(Bank):
         )
         self._message = stretch.CREW.pack(self._crew)
         self._address = address(self._message)
+        self._experts = len(self.columns)
         self._advise = stretch.ready(stretch.advise)
         self._step = stretch.ready(stretch.step)
 
@@ -160,43 +161,41 @@ class Crew(Bank):
         self.reserve(awake.groups, len(row.names))
         self._widest(len(awake.groups), 1)
 
-    def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
-        """The advice of every awake group. Changes nothing."""
-        said = np.empty((1, len(awake.groups), len(self.columns)))
-        self.advise_into(awake, row, said)
-        advice: Vector = said[0]
-        return advice
-
-    def advise_into(self, awake: Awake, row: Row, said: Vector) -> None:
-        """The same, to ``said[0]``."""
+    def advice(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
+        """The advice of every awake group as ``said[0]``; ``said[1]`` is for the weights."""
+        said = np.empty((2, len(awake.groups), self._experts))
         place = awake.address or stretch.addressed(awake)
-        answer = self._advise(self._address, place, row.indices, row.values, said)
-        while answer != stretch.READY:
+        while answer := self._advise(self._address, place, row.indices, row.values, said):
             if answer == stretch.TOO_LARGE:
                 raise TooLargeError("A feature is not a finite number of at most 1e100.")
             self._make_room(awake, row)
-            answer = self._advise(self._address, place, row.indices, row.values, said)
+        return said
 
-    def step_into(
-        self, awake: Awake, row: Row, label: float, stands_for: float, said: Vector
-    ) -> None:
-        """Advice to ``said[0]``, then the update of learners and sums."""
+    def updated(
+        self, number: int, attempt: int, awake: Awake, row: Row, label: float, stands_for: float
+    ) -> Vector:
+        """The same as of now, with room for losses; then learners and sums are updated."""
+        said = np.empty((3, len(awake.groups), self._experts))
         place = awake.address or stretch.addressed(awake)
-        cells = row.indices, row.values
-        while self._step(self._address, place, *cells, label, stands_for, said):
+        indices, values = row.indices, row.values
+        while self._step(self._address, place, indices, values, label, stands_for, said):
             self._make_room(awake, row)
+        return said
+
+    def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
+        """The advice of every awake group. Changes nothing."""
+        advice: Vector = self.advice(number, attempt, awake, row)[0]
+        return advice
 
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """Every awake group's learners learn from a label, and so do the sums."""
-        self.step(0, 0, awake, row, label, 1.0)
+        self.updated(0, 0, awake, row, label, 1.0)
 
     def step(
         self, number: int, attempt: int, awake: Awake, row: Row, label: Any, stands_for: float
     ) -> Vector:
         """The advice as of now, then the update, then hindsight."""
-        said = np.empty((1, len(awake.groups), len(self.columns)))
-        self.step_into(awake, row, label, stands_for, said)
-        advice: Vector = said[0]
+        advice: Vector = self.updated(number, attempt, awake, row, label, stands_for)[0]
         return advice
 
     def run(self, rounds: Any, out: Vector) -> None:
