@@ -115,9 +115,10 @@ class _PartialFeedback:
             raise ConfigurationError(
                 f"horizon must be a positive whole number or None, not {horizon!r}."
             )
-        self._begin(model, horizon, keep_state)
+        self.begin(model, horizon, keep_state)
 
-    def _begin(self, model: Groupwise, horizon: int | None, keep_state: bool) -> None:
+    def begin(self, model: Groupwise, horizon: int | None, keep_state: bool) -> None:
+        """Take a model over, before its first round or as it was saved."""
         self.model = model
         self.horizon = horizon
         self.keep_state = keep_state
@@ -221,11 +222,12 @@ class _PartialFeedback:
     def restored(cls, model: Groupwise, fields: Mapping[str, Any]) -> Any:
         """What was around a model when it was saved."""
         wrapped = cls.__new__(cls)
-        wrapped._begin(model, fields["horizon"], fields["keep_state"])
-        wrapped._restore(fields)
+        wrapped.begin(model, fields["horizon"], fields["keep_state"])
+        wrapped.restore(fields)
         return wrapped
 
-    def _restore(self, fields: Mapping[str, Any]) -> None:
+    def restore(self, fields: Mapping[str, Any]) -> None:
+        """Take over what ``save`` wrote of the rounds that are explored."""
         self._blocks.restore(fields["blocks"])
         tickets = [(Ticket.from_json(text), y) for text, y in fields["waiting"]]
         self._waiting = {ticket.number: (ticket, y) for ticket, y in tickets}

@@ -120,8 +120,8 @@ class Store:
         if narrow.size == 0:
             return
         narrow = np.unique(narrow)
-        size = self.layout.size(self.learners, self.extent, width)
-        late = self.layout.size(self.learners, self.extent, width, late=True)
+        size = self._size(width)
+        late = self._size(width, late=True)
         self._make_room(narrow.size * size, narrow.size * late)
         for had in np.unique(self.width[narrow]).tolist():
             made = self.block[narrow] >= 0
@@ -148,8 +148,8 @@ class Store:
         widths = self.width[have]
         live, open_late = 0, 0
         for width, count in zip(*np.unique(widths, return_counts=True), strict=True):
-            live += int(count) * self.layout.size(self.learners, self.extent, int(width))
-            late_size = self.layout.size(self.learners, self.extent, int(width), late=True)
+            live += int(count) * self._size(int(width))
+            late_size = self._size(int(width), late=True)
             live += int((whole & (self.width == width)).sum()) * late_size
             open_late += int((have & ~whole & (self.width == width)).sum()) * late_size
         self._promised = open_late + late
@@ -159,7 +159,7 @@ class Store:
         for places, which, late_part in ((self.block, have, False), (self.late, whole, True)):
             for width in np.unique(self.width[which]).tolist():
                 groups = np.flatnonzero(which & (self.width == width))
-                length = self.layout.size(self.learners, self.extent, width, late=late_part)
+                length = self._size(width, late=late_part)
                 starts = places[groups]
                 places[groups] = self._take(groups.size, length)
                 for some in _portions(groups.size, length):
@@ -167,6 +167,10 @@ class Store:
                     taken = old[starts[some][:, None] + cells]
                     self.pool[places[groups[some]][:, None] + cells] = taken
         self._moved()
+
+    def _size(self, width: int, late: bool = False) -> int:
+        """How much of the pool a record takes, or its late fields."""
+        return self.layout.size(self.learners, self.extent, width, late)
 
     def _take(self, count: int, size: int) -> Index:
         """The places of so many pieces of the pool."""
@@ -180,10 +184,8 @@ class Store:
         early = {name: self._gather(groups, name) for name in names if name not in self.layout.late}
         placed = groups[self.late[groups] >= 0]
         late = {name: self._gather(placed, name) for name in self.layout.late}
-        self.block[groups] = self._take(
-            groups.size, self.layout.size(self.learners, self.extent, width)
-        )
-        size = self.layout.size(self.learners, self.extent, width, late=True)
+        self.block[groups] = self._take(groups.size, self._size(width))
+        size = self._size(width, late=True)
         self.late[placed] = self._take(placed.size, size)
         self.width[groups] = width
         for some, fields in ((groups, early), (placed, late)):
@@ -275,9 +277,7 @@ class Store:
             fits = np.array_equal(place[place >= 0], np.arange(placed.size))
             if not fits or (place < -1).any() or arrays["placed"].tolist() != [placed.size]:
                 raise ValueError("place does not fit the matrices")
-            self.late[placed] = self._take(
-                placed.size, self.layout.size(self.learners, self.extent, width, late=True)
-            )
+            self.late[placed] = self._take(placed.size, self._size(width, late=True))
         for name, axes in self.layout.axes.items():
             some = placed if name in self.layout.late else everybody
             shape = (some.size, *self._shape(axes, features))

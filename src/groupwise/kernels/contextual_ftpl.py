@@ -1,8 +1,8 @@
 """Contextual follow the perturbed leader: Laplace noise on S, then the oracle.
 
 The first ``fakes`` contexts are S, the ones that get fake samples; ε_t = rate / √t, t the clock
-with the round included. Here a *column* (``OWN``) is a distinct context, a *learner* axis is the labels,
-and the extent is what stumps look at: the bits of a context, and one for all contexts.
+with the round included. Here a *column* (``OWN``) is a distinct context, the *learner*
+axis is the labels, and the extent is what stumps look at: the bits of a context, and one for all.
 """
 
 import math

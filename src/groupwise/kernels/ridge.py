@@ -2,7 +2,8 @@
 
 The matrix P = (λI + Σ w x xᵀ)⁻¹ is kept as ``inverse − Σ_j held_j held_jᵀ``: the last updates are
 held back and folded in together, which touches the matrix once instead of once a row.
-``parameters`` holds each learner's penalty, whether it is of the forward form, and its forgetting factor.
+``parameters`` holds each learner's penalty, whether it is of the forward form, and its
+forgetting factor.
 """
 
 from typing import NamedTuple

@@ -146,15 +146,19 @@ class Crew(Bank):
         """Make room for these groups and so many features."""
         for store in self._stores:
             store.reserve(groups, room(features))
+        self._widest(1, room(features))
+
+    def _widest(self, awake: int, width: int) -> None:
+        """Room to work in for rounds of so many groups, and for groups so wide."""
+        groups, columns = self._room
+        if awake > groups or width > columns:
+            self._room = capacity(awake, groups), capacity(width, columns)
+            self._gather()
 
     def _make_room(self, awake: Awake, row: Row) -> None:
         """Make room for a row and its groups."""
         self.reserve(awake.groups, len(row.names))
-        groups, width = self._room
-        needed = len(awake.groups), room(len(row.names))
-        if needed[0] > groups or needed[1] > width:
-            self._room = capacity(needed[0], groups), capacity(needed[1], width)
-            self._gather()
+        self._widest(len(awake.groups), 1)
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """The advice of every awake group. Changes nothing."""
@@ -198,7 +202,7 @@ class Crew(Bank):
     def run(self, rounds: Any, out: Vector) -> None:
         """Take groups off the queue of a stretch of the stream until it is empty."""
         cells, parts = rounds.cells, rounds.parts
-        work, marks = self._workplace(room(rounds.features))
+        work, marks = self._workplace(self._room[1])
         one = np.ones(1)
         words = stretch.STRETCH.pack(
             stretch.Stretch(
@@ -243,6 +247,7 @@ class Crew(Bank):
         for name, store in (fields | {bank.name: bank.store for bank in self.banks}).items():
             own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
             store.load(own, groups, features, room(features))
+        self._widest(1, room(features))
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("banks", "columns", "linear", "comparator", "sums", "_room")
