@@ -28,7 +28,7 @@ def doubled(x):
 def test_an_array_is_not_returned_uncounted(decorator, function):
     kernel = decorator(function)
     for _ in range(2):
-        with pytest.raises(TypingError, match="returns .* use @compiled|accept returning of array"):
+        with pytest.raises(TypingError, match=r"returns .* use @compiled|accept returning of array"):
             kernel(np.ones(4))
 
 
@@ -39,7 +39,7 @@ def test_nor_to_another_kernel():
     def caller(x):
         return part(x)[1][0]
 
-    with pytest.raises(TypingError, match="pair returns .* use @compiled"):
+    with pytest.raises(TypingError, match=r"pair returns .* use @compiled"):
         caller(np.ones(4))
 
 
