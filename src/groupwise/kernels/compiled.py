@@ -29,7 +29,26 @@ class _Compiled(CPUDispatcher):
                 f"{self.py_func.__qualname__} returns {returned} but counts no references: its "
                 "memory may be gone. Write to an array that is an argument, or use @compiled."
             )
-        super().add_overload(cres)
+        if self.targetoptions["no_cpython_wrapper"]:
+            self.overloads[tuple(cres.signature.args)] = cres  # and Python does not know of it
+        else:
+            super().add_overload(cres)
+
+
+class _Part(_Compiled):
+    """A part of other kernels: a fifth of compiling them all was what lets Python call the parts.
+
+    If Python does call one, that is compiled apart.
+    """
+
+    @cached_property
+    def _whole(self) -> _Compiled:
+        return _Compiled(
+            self.py_func, targetoptions={**self.targetoptions, "no_cpython_wrapper": False}
+        )
+
+    def _compile_for_args(self, *arguments: Any) -> Any:
+        return self._whole.compile(tuple(map(self.typeof_pyval, arguments)))
 
 
 class _Callback(CFunc):
@@ -40,12 +59,13 @@ class _Callback(CFunc):
         self._cache = KernelCache(function)
 
 
-def _decorator(**options: Any) -> Callable[[Any], Any]:
+def _decorator(kind: type[_Compiled] = _Compiled, **options: Any) -> Callable[[Any], Any]:
     """A decorator that compiles with these options; where kernels are plain Python, none."""
-    options = {"nopython": True, "boundscheck": None, "error_model": "numpy", **options}
+    fixed = {"nopython": True, "boundscheck": None, "error_model": "numpy"}
+    wrappers = {"no_cpython_wrapper": kind is _Part, "no_cfunc_wrapper": True}
 
     def decorate(function: Any) -> Any:
-        return function if INTERPRETED else _Compiled(function, targetoptions=dict(options))
+        return function if INTERPRETED else kind(function, targetoptions=fixed | wrappers | options)
 
     return decorate
 
@@ -61,7 +81,7 @@ the same reason such a function must not return an array, and is refused: nobody
 it.
 """
 
-inlined = _decorator(nogil=True, _nrt=False, forceinline=True)
+inlined = _decorator(_Part, nogil=True, _nrt=False, forceinline=True)
 """The same, for parts of other kernels."""
 
 entry = _decorator(_nrt=False)
