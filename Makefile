@@ -11,7 +11,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow lint docs bench clean
+.PHONY: help demo test test-slow test-numba lint docs bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,20 @@ test: lint  ## ruff, mypy and the tests
 
 test-slow: $(VENV)/.dev  ## the tests on whole streams and many seeds
 	$(BIN)/python -m pytest -n auto -m slow
+
+# The oldest and the newest numba that pyproject.toml allows, as pip writes it: ==0.59.* <0.69
+NUMBA := $(shell sed -n 's/.*"numba>=\([0-9.]*\),<\([0-9.]*\)".*/==\1.* <\2/p' pyproject.toml)
+OTHER := build/numba
+
+test-numba:  ## the kernels' tests with the oldest and the newest numba, in environments of their own
+	@for version in $(foreach one,$(NUMBA),'$(one)'); do \
+		rm -rf $(OTHER) && echo "numba$$version" && \
+		$(MAKE) --no-print-directory VENV=$(OTHER) $(OTHER)/.dev && \
+		$(BIN:$(VENV)/%=$(OTHER)/%)/python -m pip install --quiet --disable-pip-version-check \
+			--editable . "numba$$version" && \
+		$(BIN:$(VENV)/%=$(OTHER)/%)/python -m pytest tests/kernels tests/test_brute_force.py \
+			tests/test_replay_arrays.py || exit 1; \
+	done
 
 lint: $(VENV)/.dev  ## ruff and mypy only
 	$(BIN)/ruff check .

@@ -12,6 +12,11 @@ from groupwise.kernels import vectors
 
 
 @njit
+def fma(a, b, c):
+    return vectors.fma(a, b, c)
+
+
+@njit
 def combine_rows(out, matrix, xi, xv, width):
     vectors.combine_rows(out, matrix, xi, xv, width)
 

@@ -92,7 +92,8 @@ def _plain_call_back(function: Any, group: Any) -> None:
 
 
 def _plain_address_of(array: Any) -> Any:
-    return array
+    # What is at an address has no shape: its numbers are counted in row-major order.
+    return array if isinstance(array, list) else array.reshape(-1)
 
 
 def _plain_next_of(queue: Any, count: Any) -> Any:

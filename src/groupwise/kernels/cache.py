@@ -27,8 +27,7 @@ import llvmlite
 import numba
 import numpy
 from numba.core import config
-from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
+from numba.core.caching import CompileResultCacheImpl, NullCache
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
@@ -162,7 +161,14 @@ def _constants(function: Any) -> bytes:
     return bytes(dumps(([pair for pair in named if isinstance(pair[1], plain)], cells)))
 
 
-class KernelCache(_Cache):
+class _Form(CompileResultCacheImpl):
+    """What numba makes of a compiled function to write it down, and back."""
+
+    def __init__(self) -> None:
+        pass  # and nothing of where it is kept
+
+
+class KernelCache(NullCache):
     """The compiled forms of one function, on disk.
 
     Of a function outside the package (a learner of one's own) the contents of its own file count as
@@ -173,29 +179,18 @@ class KernelCache(_Cache):
     def __init__(self, function: Any) -> None:
         self._function = function
         self._file = Path(inspect.getfile(function)).absolute()
-        self._enabled = True
+        self._kept = True
         self._source = sources().get(self._file, b"")
         if not self._source:
             try:
                 self._source = self._file.read_bytes()
             except OSError:
-                self._enabled = False
+                self._kept = False
 
     @property
     def cache_path(self) -> str | None:
         """Where the function is kept, for numba's statistics."""
-        return str(folders()[0]) if self._enabled and folders() else None
-
-    def enable(self) -> None:
-        """Use the disk."""
-        self._enabled = True
-
-    def disable(self) -> None:
-        """Leave the disk alone."""
-        self._enabled = False
-
-    def flush(self) -> None:
-        """Nothing to do: what is on disk is found only as long as it is right."""
+        return str(folders()[0]) if self._kept and folders() else None
 
     def _place(self, signature: Any) -> tuple[str, bytes]:
         """The name of the file for a signature, and what the file must say it was made from."""
@@ -219,25 +214,25 @@ class KernelCache(_Cache):
         # What cannot be read or made sense of, for whatever reason, is compiled anew.
         with contextlib.suppress(Exception):
             name, made_from = self._place(sig)
-            for folder in folders() if self._enabled else ():
+            for folder in folders() if self._kept else ():
                 with contextlib.suppress(Exception):
                     check, said, payload = (folder / name).read_bytes().split(b"\n", 2)
                     if said == made_from and check == _digest(payload).encode():
-                        found = CompileResult._rebuild(target_context, *pickle.loads(payload))
+                        found = _Form().rebuild(target_context, pickle.loads(payload))
                         _note_use(folder)
                         return found
-        compiling.begins(self._enabled and _writable() is not None)
+        compiling.begins(self._kept and _writable() is not None)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled, if there is a place for it."""
-        folder = _writable() if self._enabled else None
+        folder = _writable() if self._kept else None
         if folder is None or data.lifted or data.library.has_dynamic_globals:
             return
         # A full disk, or a value that cannot be written down: then the next process compiles too.
         with contextlib.suppress(Exception):
             name, made_from = self._place(sig)
-            payload = dumps(data._reduce())
+            payload = dumps(_Form().reduce(data))
             folder.mkdir(parents=True, exist_ok=True)
             temporary = folder / f"{name}.{uuid.uuid4().hex[:16]}"
             try:

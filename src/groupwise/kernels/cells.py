@@ -9,24 +9,11 @@ depends on the row alone, so that every driver takes the same way.
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from groupwise.arrays import Flags, Index, Vector
 from groupwise.kernels.compiled import compiled, inlined, lean
 from groupwise.kernels.layout import LANES
-from groupwise.kernels.vectors import dense_dot
-
-
-@intrinsic
-def fma(typing_context, a, b, c):
-    """a·b + c with a single rounding, in every driver and on every machine alike."""
-
-    def generate(context, builder: ir.IRBuilder, signature, arguments):
-        return builder.fma(*arguments)
-
-    return types.float64(types.float64, types.float64, types.float64), generate
+from groupwise.kernels.vectors import dense_dot, fma
 
 
 @inlined

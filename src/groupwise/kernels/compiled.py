@@ -4,22 +4,68 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from numba import njit, types
+from numba import types
 from numba.core.ccallback import CFunc
-from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaTypeError
+from numba.core.registry import CPUDispatcher
 
 from groupwise.kernels.addresses import INTERPRETED
 from groupwise.kernels.cache import KernelCache
 
 
-def _decorator(**options: Any) -> Callable[[Any], Any]:
-    """A decorator that compiles with these options and keeps what it compiled."""
+class _Compiled(CPUDispatcher):
+    """A function that is compiled for the types it meets, and kept in the cache of the kernels."""
+
+    def __init__(self, function: Any, *arguments: Any, **options: Any) -> None:
+        super().__init__(function, *arguments, **options)
+        self._cache = KernelCache(function)
+
+    def add_overload(self, cres: Any) -> None:
+        """Refuse what would hand out memory that is freed already."""
+        returned = cres.signature.return_type
+        counted = self.targetctx.data_model_manager[returned].contains_nrt_meminfo()
+        if counted and not self.targetoptions["_nrt"]:
+            raise NumbaTypeError(
+                f"{self.py_func.__qualname__} returns {returned} but counts no references: its "
+                "memory may be gone. Write to an array that is an argument, or use @compiled."
+            )
+        if self.targetoptions["no_cpython_wrapper"]:
+            self.overloads[tuple(cres.signature.args)] = cres  # and Python does not know of it
+        else:
+            super().add_overload(cres)
+
+
+class _Part(_Compiled):
+    """A part of other kernels: a fifth of compiling them all was what lets Python call the parts.
+
+    If Python does call one, that is compiled apart.
+    """
+
+    @cached_property
+    def _whole(self) -> _Compiled:
+        return _Compiled(
+            self.py_func, targetoptions={**self.targetoptions, "no_cpython_wrapper": False}
+        )
+
+    def _compile_for_args(self, *arguments: Any) -> Any:
+        return self._whole.compile(tuple(map(self.typeof_pyval, arguments)))
+
+
+class _Callback(CFunc):
+    """A function of fixed types that is called by its address, and kept in the same cache."""
+
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        super().__init__(function, *arguments)
+        self._cache = KernelCache(function)
+
+
+def _decorator(kind: type[_Compiled] = _Compiled, **options: Any) -> Callable[[Any], Any]:
+    """A decorator that compiles with these options; where kernels are plain Python, none."""
+    fixed = {"nopython": True, "boundscheck": None, "error_model": "numpy"}
+    wrappers = {"no_cpython_wrapper": kind is _Part, "no_cfunc_wrapper": True}
 
     def decorate(function: Any) -> Any:
-        kernel = njit(error_model="numpy", **options)(function)
-        if isinstance(kernel, Dispatcher):  # not so where kernels run as plain Python
-            kernel._cache = KernelCache(function)
-        return kernel
+        return function if INTERPRETED else kind(function, targetoptions=fixed | wrappers | options)
 
     return decorate
 
@@ -31,10 +77,11 @@ lean = _decorator(nogil=True, _nrt=False, forceinline=False)
 """For functions that make none: they do not count references to those they are given.
 
 Every view of a counted array costs two calls, and threads that share the array contend for it. For
-the same reason such a function must not return an array: nobody would have counted it.
+the same reason such a function must not return an array, and is refused: nobody would have counted
+it.
 """
 
-inlined = _decorator(nogil=True, _nrt=False, forceinline=True)
+inlined = _decorator(_Part, nogil=True, _nrt=False, forceinline=True)
 """The same, for parts of other kernels."""
 
 entry = _decorator(_nrt=False)
@@ -55,8 +102,7 @@ class Kernel:
     def _compiled(self) -> Any:
         signature = types.int64(types.int64, types.int64)
         options = {"nopython": True, "error_model": "numpy", "_nrt": False}
-        made = CFunc(self.function, (signature.args, signature.return_type), {}, options)
-        made._cache = KernelCache(self.function)
+        made = _Callback(self.function, (signature.args, signature.return_type), {}, options)
         made.compile()
         return made
 

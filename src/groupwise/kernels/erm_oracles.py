@@ -4,10 +4,10 @@
 Ties go to the policy with the smaller number.
 """
 
-from numba import njit
+from groupwise.kernels.compiled import inlined, lean
 
 
-@njit(nogil=True, cache=True)
+@lean
 def best_stump(contexts, count, costs, label, sums):
     """The number and cost of the best stump on a label; ``sums`` has room for all bits and one.
 
@@ -24,7 +24,7 @@ def best_stump(contexts, count, costs, label, sums):
     return best_sums(sums)
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def best_sums(sums):
     """The number and cost of the best stump, from sums of costs: per bit, then over everything."""
     features = sums.size - 1
@@ -41,7 +41,7 @@ def best_sums(sums):
     return place, least
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def stump_value(stump, x):
     """What a stump predicts for the features x."""
     if stump < 2:
@@ -50,7 +50,7 @@ def stump_value(stump, x):
     return value if stump % 2 == 0 else 1.0 - value
 
 
-@njit(nogil=True, cache=True)
+@lean
 def best_row(table, count, costs):
     """The number and cost of the best policy of a table (policies × contexts × labels)."""
     place = 0

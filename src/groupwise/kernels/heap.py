@@ -1,22 +1,22 @@
 """A binary heap in two arrays: lengths, and the nodes they belong to; the least is first."""
 
-from numba import njit
+from groupwise.kernels.compiled import inlined, lean
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def _before(lengths, nodes, i, j):
     if lengths[i] != lengths[j]:
         return lengths[i] < lengths[j]
     return nodes[i] < nodes[j]
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def _swap(lengths, nodes, i, j):
     lengths[i], lengths[j] = lengths[j], lengths[i]
     nodes[i], nodes[j] = nodes[j], nodes[i]
 
 
-@njit(nogil=True, cache=True)
+@lean
 def push(lengths, nodes, count, length, node):
     """Add a pair to a heap of ``count``; returns the new count."""
     i = count
@@ -30,7 +30,7 @@ def push(lengths, nodes, count, length, node):
     return count + 1
 
 
-@njit(nogil=True, cache=True)
+@lean
 def pop(lengths, nodes, count):
     """Remove the first pair of a heap of ``count``; returns the new count."""
     last = count - 1

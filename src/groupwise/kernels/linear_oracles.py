@@ -5,8 +5,8 @@ serves them all. Ties go to the action, node or edge with the smaller number.
 """
 
 import numpy as np
-from numba import njit
 
+from groupwise.kernels.compiled import compiled, inlined
 from groupwise.kernels.heap import pop, push
 
 FINITE = 0
@@ -14,7 +14,7 @@ ACYCLIC = 1
 DIJKSTRA = 2
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def minimise(actions, costs, distance, via, out):
     """Write the best action to ``out``; ``distance`` and ``via`` are room to work in."""
     if actions.kind == FINITE:
@@ -27,7 +27,7 @@ def minimise(actions, costs, distance, via, out):
     walk_back(actions, via, out)
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def best(table, costs, out):
     """The first row of the table with the least product."""
     place = 0
@@ -42,7 +42,7 @@ def best(table, costs, out):
         out[j] = table[place, j]
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def relax_in_order(graph, costs, distance, via):
     """Shortest paths from node 0 of a graph whose nodes are in topological order; any costs."""
     for node in range(via.size):
@@ -58,7 +58,7 @@ def relax_in_order(graph, costs, distance, via):
                 via[head] = place
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@compiled
 def dijkstra(graph, costs, distance, via):
     """Shortest paths from node 0; costs at least 0. Ends when the target is settled."""
     for node in range(via.size):
@@ -84,7 +84,7 @@ def dijkstra(graph, costs, distance, via):
                 count = push(lengths, nodes, count, length, head)
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def walk_back(graph, via, out):
     """The path to the target as a 0/1 vector over the edges."""
     for j in range(out.size):

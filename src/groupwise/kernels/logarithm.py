@@ -7,7 +7,8 @@ by one, four times slower; and the result is the same on every machine.
 import math
 
 import numpy as np
-from numba import njit
+
+from groupwise.kernels.compiled import compiled
 
 _MANTISSA = np.int64((1 << 52) - 1)
 _ONE = np.int64(1023 << 52)
@@ -16,7 +17,7 @@ _SQRT_2 = math.sqrt(2.0)
 
 
 # Without Python's check for division by zero, which would keep the loop from running in parallel.
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def log_in_place(values):
     """values = ln(values), for positive normal numbers; right to 1e-14.
 

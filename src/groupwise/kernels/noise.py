@@ -6,8 +6,8 @@ draw again.
 """
 
 import numpy as np
-from numba import njit
 
+from groupwise.kernels.compiled import compiled, inlined, lean
 from groupwise.kernels.logarithm import log_in_place
 from groupwise.kernels.philox import philox
 
@@ -18,7 +18,7 @@ _ATTEMPT = np.uint64(31)
 _STEP = 2.0**-32
 
 
-@njit(nogil=True, cache=True, forceinline=True)
+@inlined
 def words(seed, number, expert, attempt, block):
     """Four numbers in (0, 1), multiples of 2⁻³² plus half of one."""
     key = np.uint64(seed)
@@ -34,7 +34,7 @@ def words(seed, number, expert, attempt, block):
     return (a + 0.5) * _STEP, (b + 0.5) * _STEP, (c + 0.5) * _STEP, (d + 0.5) * _STEP
 
 
-@njit(nogil=True, cache=True)
+@lean
 def add_uniform(seed, number, expert, attempt, scale, out):
     """out += scale · u, u uniform on [0, 1]^d."""
     count = out.size
@@ -50,7 +50,7 @@ def add_uniform(seed, number, expert, attempt, scale, out):
             out[i + 3] += scale * d
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def add_laplace(seed, number, expert, attempt, scale, out):
     """out += Laplace(scale) entries, independent.
 

@@ -219,7 +219,10 @@ def ready(function: Any) -> Any:
 
 def words(values: list[Any]) -> Any:
     """An array of addresses."""
-    return np.array(values, dtype=object if INTERPRETED else np.int64)
+    words = np.empty(len(values), dtype=object if INTERPRETED else np.int64)
+    for i, value in enumerate(values):  # one by one: lists would become rows of a matrix
+        words[i] = value
+    return words
 
 
 def addressed(awake: "Awake") -> Any:

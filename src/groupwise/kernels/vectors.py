@@ -20,6 +20,8 @@ from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
+from groupwise.kernels import reference
+from groupwise.kernels.addresses import INTERPRETED
 from groupwise.kernels.layout import LANES
 
 _DOUBLE = ir.DoubleType()
@@ -228,7 +230,22 @@ class _Emitter:
         return b.fadd(*ends)
 
 
-@intrinsic
+def _loop(function: Callable[..., Any]) -> Any:
+    """Make an intrinsic of a function; where kernels run as plain Python, its reference."""
+    return getattr(reference, function.__name__) if INTERPRETED else intrinsic(function)
+
+
+@_loop
+def fma(typing_context, a, b, c):
+    """a·b + c with a single rounding, in every driver and on every machine alike."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@_loop
 def prefetch(typing_context, array, start, size):
     """Ask for cells ``start`` to ``start + size`` of an array, counted in row-major order."""
     line = 8
@@ -250,7 +267,7 @@ def prefetch(typing_context, array, start, size):
     return types.void(array, types.int64, types.int64), generate
 
 
-@intrinsic
+@_loop
 def combine_rows(typing_context, out, matrix, xi, xv, width):
     """out = Σ_k xv[k] · matrix[xi[k]], over the first ``width`` columns."""
 
@@ -270,7 +287,7 @@ def combine_rows(typing_context, out, matrix, xi, xv, width):
     return types.void(out, matrix, xi, xv, types.int64), generate
 
 
-@intrinsic
+@_loop
 def combine_first(typing_context, out, keep, matrix, values, count, width):
     """out = (out if keep else 0) + Σ_k values[k] · matrix[k], over the first ``count`` rows."""
 
@@ -288,7 +305,7 @@ def combine_first(typing_context, out, keep, matrix, values, count, width):
     return types.void(out, types.boolean, matrix, values, types.int64, types.int64), generate
 
 
-@intrinsic
+@_loop
 def dense_products(typing_context, out, matrix, values, starts, count, width):
     """out[r] = Σ_k values[starts[r] + k] · matrix[k] for four dense rows at once.
 
@@ -331,7 +348,7 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
     return types.void(out, matrix, values, starts, types.int64, types.int64), generate
 
 
-@intrinsic
+@_loop
 def add_outer(typing_context, matrix, sign, rows, width, mirror):
     """matrix += sign · Σ_k rows[k] rows[k]ᵀ in the lower triangle, and above it if ``mirror``.
 
@@ -413,7 +430,7 @@ def add_outer(typing_context, matrix, sign, rows, width, mirror):
     )
 
 
-@intrinsic
+@_loop
 def dense_dot(typing_context, first, second, width):
     """⟨first, second⟩ over whole vectors."""
 
@@ -425,7 +442,7 @@ def dense_dot(typing_context, first, second, width):
     return types.float64(first, second, types.int64), generate
 
 
-@intrinsic
+@_loop
 def dense_dots(typing_context, out, rows, count, vector, width):
     """out[j] = −⟨rows[j], vector⟩ over whole vectors, for the first ``count`` rows."""
 
@@ -443,7 +460,7 @@ def dense_dots(typing_context, out, rows, count, vector, width):
     return types.void(out, rows, types.int64, vector, types.int64), generate
 
 
-@intrinsic
+@_loop
 def add_and_scale(typing_context, total, step, scaled, factor, vector, width):
     """total += step · vector and scaled = factor · vector, over whole vectors."""
 

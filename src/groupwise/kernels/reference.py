@@ -1,0 +1,102 @@
+"""The vector loops in plain Python: the same operations in the same order, one number at a time.
+
+They are what the loops of ``vectors`` are compared with, bit for bit, and what runs in their place
+where kernels run as plain Python (``NUMBA_DISABLE_JIT=1``).
+"""
+
+import math
+from fractions import Fraction
+
+from groupwise.arrays import Index, Vector
+
+_BLOCK = 4
+"""Rows of a matrix whose square block on the diagonal is computed whole."""
+_SUMS = 8
+"""Interleaved sums of a product of two vectors."""
+
+
+def fma(a: float, b: float, c: float) -> float:
+    """a·b + c with a single rounding."""
+    a, b, c = float(a), float(b), float(c)
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a * b + c
+    if not math.isfinite(c):
+        return c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:  # zeros keep their sign, and what cancels has none
+        return a * b + c if c == 0.0 else 0.0
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def prefetch(array: Vector, start: int, size: int) -> None:
+    """Nothing: there is no hurry here."""
+
+
+def combine_rows(out: Vector, matrix: Vector, xi: Index, xv: Vector, width: int) -> None:
+    """out = Σ_k xv[k] · matrix[xi[k]]."""
+    for j in range(width):
+        total = 0.0
+        for k in range(xi.size):
+            total = fma(xv[k], matrix[xi[k], j], total)
+        out[j] = total
+
+
+def combine_first(
+    out: Vector, keep: bool, matrix: Vector, values: Vector, count: int, width: int
+) -> None:
+    """out = (out if keep else 0) + Σ_k values[k] · matrix[k]."""
+    for j in range(width):
+        total = out[j] if keep else 0.0
+        for k in range(count):
+            total = fma(values[k], matrix[k, j], total)
+        out[j] = total
+
+
+def dense_products(
+    out: Vector, matrix: Vector, values: Vector, starts: Index, count: int, width: int
+) -> None:
+    """out[r] = Σ_k values[starts[r] + k] · matrix[k] for four rows."""
+    for r in range(4):
+        combine_first(out[r], False, matrix, values[starts[r] :], count, width)
+
+
+def add_outer(matrix: Vector, sign: float, rows: Vector, width: int, mirror: bool) -> None:
+    """matrix += sign · Σ_k rows[k] rows[k]ᵀ in the lower triangle, and above it if ``mirror``."""
+    for i in range(width):
+        block = i // _BLOCK * _BLOCK
+        for j in range(block + _BLOCK):
+            total = matrix[i, j]
+            for row in rows:
+                total = fma(row[i], sign * row[j], total)
+            matrix[i, j] = total
+            if mirror and j < block:
+                matrix[j, i] = total
+
+
+def dense_dot(first: Vector, second: Vector, width: int) -> float:
+    """⟨first, second⟩ in eight interleaved sums, which are added up by halves."""
+    sums = [0.0] * _SUMS
+    for j in range(width):
+        sums[j % _SUMS] = fma(first[j], second[j], sums[j % _SUMS])
+    while len(sums) > 1:
+        half = len(sums) // 2
+        sums = [one + other for one, other in zip(sums[:half], sums[half:], strict=True)]
+    return sums[0]
+
+
+def dense_dots(out: Vector, rows: Vector, count: int, vector: Vector, width: int) -> None:
+    """out[j] = −⟨rows[j], vector⟩."""
+    for j in range(count):
+        out[j] = -dense_dot(rows[j], vector, width)
+
+
+def add_and_scale(
+    total: Vector, step: float, scaled: Vector, factor: float, vector: Vector, width: int
+) -> None:
+    """total += step · vector and scaled = factor · vector."""
+    for j in range(width):
+        total[j] = fma(step, vector[j], total[j])
+        scaled[j] = factor * vector[j]
