@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import groupwise as gw
-from groupwise.partial_feedback import FIRST_HORIZON, Blocks, block_length
 from groupwise.errors import ConfigurationError, LabelError, TicketError
+from groupwise.partial_feedback import FIRST_HORIZON, Blocks, block_length
+from tests.states import state_of
 
 FIELDS = ["a", "b", "c"]
 CONTEXTS = [[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)]
@@ -168,7 +169,8 @@ def test_restart_at_every_doubling(keep_state: bool) -> None:
     paying = gw.PayForFeedback(labeller(), keep_state=keep_state)
     for row, y in stream(200, 9):
         paying.learn_one(row, y)
-    clock = paying.model._reduction.action_banks[0].state.clock[paying.model._index["always_on"]]
+    everybody = paying.model.group_names.index("always_on")
+    clock = state_of(paying.model)["learner0.clock"][everybody]
     assert bool(clock == paying.model._version) is keep_state
     assert bool(paying._earlier) is not keep_state
     assert paying.regret()["always_on"]["rounds"] == pytest.approx(200, abs=10)

@@ -17,6 +17,7 @@ from groupwise.errors import GroupError, TicketError
 from groupwise.groups import Groups, by, pairs
 from groupwise.registry import Registry
 from groupwise.ticket import Ticket
+from tests.states import state_of
 
 MERGED = {"a": "m & b=z", "b": None, "u": 0.25}
 APART = {"a": "m", "b": "z", "u": 0.75}
@@ -47,6 +48,11 @@ def keys(model):
     return [member.key for member in model._registry.members]
 
 
+def masses_of(model):
+    """The prior masses of all groups, by number; each group has one learner."""
+    return state_of(model)["aggregator.mass"][:, 0].tolist()
+
+
 def test_groups_that_look_alike_stay_two():
     model = look_alikes()
     one, other = model.predict(MERGED), model.predict(APART)
@@ -70,7 +76,6 @@ def test_only_pairs_have_the_masses_of_pairs():
     model = look_alikes()
     for row in (MERGED, APART, TWICE):
         model.learn_one(row, 0.5)
-    count = len(model._registry)
     assert keys(model) == [
         (0, ("m & b=z",)),
         (-1, ()),
@@ -79,13 +84,11 @@ def test_only_pairs_have_the_masses_of_pairs():
         (2, (0, 1, "m", "z")),
         (2, (0, 1, "m & b=z", "z")),
     ]
-    masses = model._reduction.state.mass[:count, 0].tolist()
-    assert masses == [1.0, 1.0, 1.0, 1.0, 1 / 2, 1 / 6]
+    assert masses_of(model) == [1.0, 1.0, 1.0, 1.0, 1 / 2, 1 / 6]
     named = look_alikes(prior={"a=m & b=z": 3.0})  # both groups of that name
     for row in (MERGED, APART, TWICE):
         named.learn_one(row, 0.5)
-    masses = named._reduction.state.mass[:count, 0].tolist()
-    assert masses == [3.0, 1.0, 1.0, 1.0, 3.0, 1 / 6]
+    assert masses_of(named) == [3.0, 1.0, 1.0, 1.0, 3.0, 1 / 6]
 
 
 def test_loop_replay_and_snapshot_agree_on_look_alikes(tmp_path):
@@ -308,8 +311,8 @@ def test_intersections_are_made_as_they_are_seen(aggregator, tmp_path):
 def test_masses_are_fixed_at_creation_and_pairs_weigh_little():
     declared = [gw.by("sex"), gw.by("region")]
     model = loop(gw.Groupwise(declared, intersections=2), data())
-    names = model._names
-    masses = dict(zip(names, model._reduction.state.mass[: len(names), 0].tolist(), strict=True))
+    names = model.group_names
+    masses = dict(zip(names, masses_of(model), strict=True))
     pairs = [name for name in names if " & " in name]
     assert [masses[name] for name in pairs] == [1 / (n * (n + 1)) for n in range(1, 7)]
     assert all(masses[name] == 1.0 for name in names if name not in pairs)
