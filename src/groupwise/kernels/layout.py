@@ -154,6 +154,8 @@ class Layout:
             raise ValueError(f"{record.__name__} has {record._fields}, its table {tuple(axes)}.")
         if late and tuple(axes)[-len(late) :] != late:
             raise ValueError(f"The late fields {late} must be the last of {tuple(axes)}.")
+        if set(late) & set(ones):
+            raise ValueError(f"Late fields begin at 0: {late} cannot be among {ones}.")
         self.record = record
         self.axes = dict(axes)
         self.integers, self.late, self.ones = integers, late, ones
