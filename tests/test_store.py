@@ -2,50 +2,21 @@
 
 import copy
 import pickle
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groupwise.arrays import Index, Vector
-from groupwise.kernels.layout import EXTENT, LEARNER, LINE, ONE, OWN, Layout
+from groupwise.kernels.layout import EXTENT, LEARNER, LINE, OWN
 from groupwise.store import Store
+from tests.records import LAYOUT
 
 LEARNERS, LENGTH = 2, 3
 GROUPS, WIDEST = 9, 11
 
 
-class Record(NamedTuple):
-    """Fields of every kind."""
-
-    count: Index
-    level: Vector
-    table: Vector
-    vector: Vector
-    weights: Vector
-    rows: Vector
-    matrix: Vector
-    marks: Index
-
-
-LAYOUT = Layout(
-    Record,
-    {
-        "count": ONE,
-        "level": (LEARNER,),
-        "table": (EXTENT,),
-        "vector": (LEARNER, OWN),
-        "weights": (OWN,),
-        "rows": (3, OWN),
-        "matrix": (LEARNER, OWN, OWN),
-        "marks": (LEARNER,),
-    },
-    integers=("count", "marks"),
-    late=("matrix", "marks"),
-    ones=("level", "weights"),
-)
 EARLY = tuple(name for name in LAYOUT.axes if name not in LAYOUT.late)
 
 
