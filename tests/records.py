@@ -9,7 +9,7 @@ from groupwise.kernels.layout import EXTENT, LEARNER, ONE, OWN, Layout
 class Record(NamedTuple):
     """Fields of every kind."""
 
-    count: Index
+    tally: Index
     level: Vector
     table: Vector
     vector: Vector
@@ -22,7 +22,7 @@ class Record(NamedTuple):
 LAYOUT = Layout(
     Record,
     {
-        "count": ONE,
+        "tally": ONE,
         "level": (LEARNER,),
         "table": (EXTENT,),
         "vector": (LEARNER, OWN),
@@ -31,7 +31,7 @@ LAYOUT = Layout(
         "matrix": (LEARNER, OWN, OWN),
         "marks": (LEARNER,),
     },
-    integers=("count", "marks"),
+    integers=("tally", "marks"),
     late=("matrix", "marks"),
     ones=("level", "weights"),
 )

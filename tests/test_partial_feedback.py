@@ -1,6 +1,7 @@
 """Pay-for-feedback and apple tasting: which labels are seen, paid for, and learned from."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -188,7 +189,7 @@ def test_around_a_regression() -> None:
 
 @pytest.mark.parametrize("kind", [gw.PayForFeedback, gw.AppleTasting])
 @pytest.mark.parametrize("horizon", [2_000, None])
-def test_saved_and_loaded(kind: type, horizon: int | None, tmp_path: Path) -> None:
+def test_saved_and_loaded(kind: Any, horizon: int | None, tmp_path: Path) -> None:
     one = kind(labeller(), horizon=horizon)
     rounds = stream(200, 11)
     waiting = 0

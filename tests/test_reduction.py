@@ -2,6 +2,7 @@
 
 import math
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,9 @@ def algorithm_1(rounds, penalty):
 
     ``rounds`` yields (awake groups, x, y); gives the advice, the weights and the play of each.
     """
-    past = {group: [] for group in range(GROUPS)}  # what each group's learner has seen
+    past: dict[int, list[Any]] = {
+        g: [] for g in range(GROUPS)
+    }  # what each group's learner has seen
     regret, absolute = dict.fromkeys(past, 0.0), dict.fromkeys(past, 0.0)
     for awake, x, y in rounds:
         # (a) Subsequence-level prediction: ridge regression on the group's own past.
@@ -126,7 +129,7 @@ def test_a_debugger_in_a_model_passes_through_it(kind):
     make, label = MODELS[kind]
     model = make()
     for _ in range(2):  # a first round, and one of groups that are known
-        tickets = []
+        tickets: list[gw.Ticket] = []
         calls = calls_of(lambda tickets=tickets: tickets.append(model.predict({"g": "a"})))
         assert ("reduction.py", "Reduction.predict") in calls
         calls = calls_of(lambda tickets=tickets: model.learn(tickets[0], label))

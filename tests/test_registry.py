@@ -6,6 +6,7 @@ import math
 import pickle
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
@@ -32,7 +33,13 @@ def look_alikes(**options):
 
 def look_alike_rows(count=60):
     generator = random.Random(1)
-    rows = [MERGED, APART, TWICE, {**TWICE, "a": None}, {**APART, "b": "z & b=z"}]
+    rows: list[dict[str, Any]] = [
+        MERGED,
+        APART,
+        TWICE,
+        {**TWICE, "a": None},
+        {**APART, "b": "z & b=z"},
+    ]
     return [
         ({**generator.choice(rows), "u": generator.random()}, generator.random())
         for _ in range(count)
@@ -241,13 +248,13 @@ def test_numbers_are_given_in_order_and_kept_when_admitted():
         assert awake.groups.tolist() == [0, 1, 2, 3]
         assert new == tuple(members)
         assert registry.masses(new) == [1.0, 1.0, 0.5, 1.0]
-        assert registry.remembered(members) is None
+        assert tuple(members) not in registry.together
     registry.admit(new)
     assert registry.everybody == 3
     assert registry.masses(groups.read(TWICE)[0]) == [1.0, 1.0, 1 / 6, 1.0]
     awake, new = registry.awake(members, weights)
     assert new == ()
-    assert registry.remembered(members) is awake
+    assert registry.together[tuple(members)] is awake
     awake, new = registry.awake(*groups.read(MERGED))
     assert awake.groups.tolist() == [4, 3]
     assert new == (groups.member(0, ("m & b=z",)),)
@@ -339,7 +346,10 @@ def test_intersections_pay_where_the_signal_is_one():
 def test_priors_move_the_certificates():
     frame = data()
     declared = [gw.by("sex"), gw.by("region")]
-    settings = {"aggregator": gw.aggregators.Specialists(), "prior": {"region=n": 10.0}}
+    settings: dict[str, Any] = {
+        "aggregator": gw.aggregators.Specialists(),
+        "prior": {"region=n": 10.0},
+    }
     model = gw.Groupwise(declared, **settings)
     model.replay(frame, "y")
     for line in model.regret():

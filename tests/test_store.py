@@ -22,7 +22,7 @@ EARLY = tuple(name for name in LAYOUT.axes if name not in LAYOUT.late)
 
 def shape_of(name, width):
     sizes = {LEARNER: LEARNERS, EXTENT: LENGTH, OWN: width}
-    return tuple(sizes.get(axis, axis) for axis in LAYOUT.axes[name])
+    return tuple(sizes.get(str(axis), axis) for axis in LAYOUT.axes[name])
 
 
 def first_values(name, width):
@@ -99,7 +99,7 @@ def check_saved(store, plain, groups, features):
     for name in LAYOUT.axes:
         some = placed if name in LAYOUT.late else range(groups)
         wanted = [plain.cut(name, group, features) for group in some]
-        found = arrays[name] if name != "count" else arrays[name][:, None]
+        found = arrays[name] if name != "tally" else arrays[name][:, None]
         assert found.shape == (len(wanted), *shape_of(name, features))
         column = store.column(name, groups, features)
         assert found.dtype == first_values(name, 0).dtype

@@ -1,6 +1,7 @@
 """Stretches of a stream: any number of threads, any chunks, any parts give the loop's numbers."""
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from groupwise.kernels.schedule import compress
 from groupwise.learners import Ridge
 from groupwise.protocols import Awake, Row
 from groupwise.reduction import NOBODY, Reduction
-from groupwise.stream import CHUNK, Chunk, Stream, job_count, rows_at_a_time
+from groupwise.stream import CHUNK, Chunk, Outcome, Stream, job_count, rows_at_a_time
 from tests.states import arrays_of, assert_same_arrays
 from tests.streams import random_arrays
 
@@ -43,7 +44,7 @@ class InPython:
         self.log_weights, self.bound, self.plays = inner.log_weights, inner.bound, inner.plays
 
 
-PARTS = {
+PARTS: dict[str, Any] = {
     "compiled": ([Ridge(0.5), Ridge(2.0, forward=True)], AdaNormalHedge(), "sample"),
     "specialists": ([Ridge(0.5)], Specialists(), None),
     "objects": ([Average()], AdaNormalHedge(), "mean"),
@@ -94,8 +95,8 @@ def chunks(sizes):
     for size in sizes:
         part = slice(start, start + size)
         cells = Cells(*of_matrix(np.ascontiguousarray(x[part])))
-        members = compress(np.ascontiguousarray(membership[part]))
-        yield Chunk(cells, *members, y[part], NAMES)
+        indptr, groups, weights = compress(np.ascontiguousarray(membership[part]))
+        yield Chunk(cells, indptr, groups, weights, y[part], NAMES)
         start += size
 
 
@@ -107,7 +108,7 @@ def test_any_chunks_and_threads_give_the_loop_s_numbers(parts, sizes, jobs):
     wanted, twin = looped(parts, number)
     reduction = reduction_of(parts)
     stream = Stream(reduction, -1, number, jobs)
-    outcomes = []
+    outcomes: list[Outcome] = []
     stream.run(chunks(sizes), outcomes.append)
     assert stream.number == number + ROWS
     assert [len(one.prediction) for one in outcomes] == sizes
@@ -136,8 +137,7 @@ def test_the_single_model_is_the_baseline_s_first_learner(parts):
     x, y, membership = rows()
     everyone = np.column_stack([membership, np.ones(ROWS)])
     learners, aggregator, play = PARTS[parts]
-    options = {"learner": learners, "aggregator": aggregator, "play": play}
-    result = gw.replay(x, y, everyone, **options)
+    result = gw.replay(x, y, everyone, learner=learners, aggregator=aggregator, play=play)
     alone = gw.replay(x, y, np.ones((ROWS, 1)), learner=learners[0])
     for row, members in zip(result.regret(), everyone.T, strict=True):
         baseline = row["baseline_regret"] + row["best_loss"]

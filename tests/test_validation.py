@@ -156,4 +156,6 @@ def test_parts_have_short_names_too():
 
 @pytest.mark.parametrize("part", [Ridge(0.5, True, 0.9), gw.aggregators.AdaNormalHedge()], ids=repr)
 def test_what_is_written_down_is_what_is_read(part):
-    assert part_from_dict(part_to_dict(part)) == part
+    fields = part_to_dict(part)
+    assert fields is not None
+    assert part_from_dict(fields) == part

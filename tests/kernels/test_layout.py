@@ -39,7 +39,7 @@ from tests.records import LAYOUT, Record
 class Letter(NamedTuple):
     """A message with something of every kind."""
 
-    count: int
+    cells: int
     values: Vector
     other: int
     positions: Index
@@ -54,7 +54,7 @@ open_letter = LETTER.open
 def answer(message, out):
     """Read a message, and write into its arrays."""
     letter = open_letter(message)
-    for i in range(letter.count):
+    for i in range(letter.cells):
         out[i] = letter.values[letter.positions[i]] * (2.0 if letter.flags[i] else 1.0)
         letter.values[letter.positions[i]] = -1.0
     return letter.other
@@ -81,9 +81,9 @@ def write(message, group, sizes):
     """Write 1, 2, 3, … into a group's record, field after field; note the sizes of the fields."""
     own = view(open_place(message), group)
     number = 0
-    for i in range(own.count.size):
+    for i in range(own.tally.size):
         number += 1
-        own.count[i] = number
+        own.tally[i] = number
     for vector in (own.level, own.table):
         for i in range(vector.size):
             number += 1
@@ -106,7 +106,7 @@ def write(message, group, sizes):
     for k in range(own.marks.size):
         number += 1
         own.marks[k] = number
-    sizes[0], sizes[1], sizes[2] = own.count.size, own.level.size, own.table.size
+    sizes[0], sizes[1], sizes[2] = own.tally.size, own.level.size, own.table.size
     sizes[3], sizes[4], sizes[5] = own.vector.size, own.weights.size, own.rows.size
     sizes[6], sizes[7] = own.matrix.size, own.marks.size
 

@@ -174,7 +174,7 @@ class Moody:
 def picture(model):
     """Everything that the model's future depends on."""
     learners = {
-        key: copy.deepcopy(learner.model.__dict__)
+        key: copy.deepcopy(learner.model.__dict__)  # type: ignore[attr-defined]
         for bank in model._reduction.banks
         if isinstance(bank, WrappedBank)
         for key, learner in bank.learners.items()

@@ -213,7 +213,7 @@ def test_bad_labels_change_nothing(label: object, message: str) -> None:
             [[1.0]],
             [0.5],
             [[1.0]],
-            learner=FTPL(Finite([[1]]), 1.0),  # type: ignore[arg-type]
+            learner=FTPL(Finite([[1]]), 1.0),
             loss=gw.losses.Linear(0, 1),
         ),
     ],

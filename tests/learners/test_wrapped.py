@@ -48,7 +48,7 @@ class TestDraws:
         assert len(np.unique(once)) == 2
         for seed, *other in ((6, 7, 0), (5, 8, 0), (5, 7, 1)):
             assert not np.isin(bank_of([Die()], seed).advise(*other, AWAKE, ROW), once).any()
-        for other in ((8, 0), (7, 1)):
+        for other in ([8, 0], [7, 1]):
             assert not np.isin(bank.advise(*other, AWAKE, ROW), once).any()
         assert (bank.advise(7, 0, AWAKE, ROW) == once).all()
 
