@@ -216,3 +216,46 @@ def test_the_notice_comes_only_if_something_is_compiled(copy):
     shutil.rmtree(copy.kernels / "__pycache__")
     blocked(copy)
     assert "set NUMBA_CACHE_DIR" in copy.start(XDG_CACHE_HOME="/dev/null").communicate()[1]
+
+
+def test_a_table_of_axes_in_another_file_is_part_of_the_key(tmp_path):
+    """A kernel outside the package, which reads its record by a table from elsewhere."""
+    (tmp_path / "kernel.py").write_text(
+        "from groupwise.kernels.compiled import Kernel, inlined\n"
+        "from groupwise.kernels.layout import open_place\n"
+        "from table import view\n"
+        "@inlined\n"
+        "def add(place, group):\n"
+        "    view(place, group).first[0] += 1.0\n"
+        "@Kernel\n"
+        "def kernel(state, group):\n"
+        "    add(open_place(state), group)\n"
+        "    return 0\n"
+    )
+    (tmp_path / "run.py").write_text(
+        "import ctypes, numpy, kernel, table\n"
+        "from groupwise.kernels.layout import address\n"
+        "from groupwise.store import Store\n"
+        "store = Store(table.TABLE)\n"
+        "store.reserve(numpy.arange(2), 0)\n"
+        "kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)\n"
+        "kind(kernel.kernel.pointer)(address(store.message), 1)\n"
+        "print(store.of(1).first[0], store.of(1).second[0])\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *sys.path])
+    for fields in (("first", "second"), ("second", "first")):
+        record = "".join(f"    {name}: Vector\n" for name in fields)
+        (tmp_path / "table.py").write_text(
+            "from typing import NamedTuple\n"
+            "from groupwise.arrays import Vector\n"
+            "from groupwise.kernels.layout import ONE, Layout\n"
+            f"class Record(NamedTuple):\n{record}"
+            f"TABLE = Layout(Record, {dict.fromkeys(fields, (1,))!r})\n"
+            "view = TABLE.view\n"
+        )
+        call = [sys.executable, "run.py"]
+        run = subprocess.run(
+            call, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        assert run.stdout.split() == ["1.0", "0.0"], fields

@@ -154,11 +154,20 @@ def _described(kind: Any) -> str:
 
 
 def _constants(function: Any) -> bytes:
-    """The plain values that a function takes from its module and from functions around it."""
+    """What a function takes from its module and from functions around it: plain values, tables of
+    axes, and other functions that are outside the package, with all that these take."""
     plain = int | float | complex | str | bytes | tuple | numpy.generic | numpy.ndarray
-    named = ((word, function.__globals__.get(word)) for word in function.__code__.co_names)
-    cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
-    return bytes(dumps(([pair for pair in named if isinstance(pair[1], plain)], cells)))
+    found: list[Any] = [tuple(cell.cell_contents for cell in function.__closure__ or ())]
+    for word in function.__code__.co_names:
+        value = function.__globals__.get(word)
+        other = getattr(value, "py_func", None)
+        if isinstance(value, plain):
+            found.append((word, value))
+        elif hasattr(value, "described"):
+            found.append((word, value.described))
+        elif other is not None and Path(inspect.getfile(other)).absolute() not in sources():
+            found.append((word, other.__code__.co_code, _constants(other)))
+    return bytes(dumps(found))
 
 
 class _Form(CompileResultCacheImpl):

@@ -18,7 +18,7 @@ Kernels get what they work on as one *message* (:class:`Message`): an array of w
 addresses, because handing over an array costs some 60 ns, more than the work on a small row.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
@@ -119,8 +119,8 @@ class Message:
 
     def pack(self, values: Any) -> Any:
         """The words of a message. Whoever keeps them must keep the arrays too."""
-        if INTERPRETED:
-            return list(values)
+        if INTERPRETED:  # an address has no shape
+            return [x.reshape(-1) if isinstance(x, np.ndarray) else x for x in values]
         words = [x.ctypes.data if isinstance(x, np.ndarray) else int(x) for x in values]
         return np.array(words, dtype=np.int64)
 
@@ -159,10 +159,10 @@ class Layout:
         self.record = record
         self.axes = dict(axes)
         self.integers, self.late, self.ones = integers, late, ones
-        self.view: Callable[[Any, Any], Any] = self.of if INTERPRETED else _viewer(self)
-        self.give_late: Callable[[Any, Any], None] = (
-            self._give_late if INTERPRETED else _giver(self)
-        )
+        self.view: Any = self.of if INTERPRETED else _viewer(self)
+        self.give_late: Any = self._give_late if INTERPRETED else _giver(self)
+        if not INTERPRETED:  # part of what a kernel outside the package is compiled from
+            self.view.described = self.give_late.described = repr((axes, integers, late))
 
     def places(
         self, learners: Any, extent: Any, width: Any, late: bool

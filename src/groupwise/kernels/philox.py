@@ -49,8 +49,8 @@ def uniform(seed, number, stream, coordinate):
     a, b, _, _ = philox(
         ticket & _LOW,
         ticket >> _HALF,
-        np.uint64(stream) & _LOW,
-        np.uint64(coordinate) & _LOW,
+        np.uint64(stream & 0xFFFFFFFF),  # may be negative, which plain Python would not take
+        np.uint64(coordinate & 0xFFFFFFFF),
         key & _LOW,
         key >> _HALF,
     )
