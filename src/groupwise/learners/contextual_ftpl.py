@@ -16,7 +16,7 @@ from groupwise.kernels.stretch import addressed
 from groupwise.learners.actions import ActionBank, expected_minimum
 from groupwise.losses import Hamming, ZeroOne
 from groupwise.oracles import FiniteClass, Stumps, oracle_from_dict
-from groupwise.oracles.costs import context_matrix
+from groupwise.oracles.policies import context_key, context_matrix
 from groupwise.protocols import Awake, Row, Setting
 from groupwise.store import Store
 
@@ -343,15 +343,15 @@ class Contexts:
     def __init__(self, first: Vector) -> None:
         self.matrix = first.copy()
         self.count = len(first)
-        self._numbers = {_key(row): i for i, row in enumerate(first)}
+        self._numbers = {context_key(row): i for i, row in enumerate(first)}
 
     def find(self, x: Vector) -> int:
         """The number of a context; −1 where it is unknown."""
-        return self._numbers.get(_key(x), -1)
+        return self._numbers.get(context_key(x), -1)
 
     def add(self, x: Vector) -> int:
         """The number of a context, a new one where it was unknown."""
-        number = self._numbers.setdefault(_key(x), self.count)
+        number = self._numbers.setdefault(context_key(x), self.count)
         if number == self.count:
             size = capacity(self.count + 1, len(self.matrix))
             self.matrix = enlarge(self.matrix, (size, self.matrix.shape[1]))
@@ -367,7 +367,3 @@ def _plain(costs: Vector) -> Vector:
 
 def _named(row: Row, x: Vector) -> str:
     return "{" + ", ".join(f"{n}: {v:g}" for n, v in zip(row.names, x.tolist(), strict=True)) + "}"
-
-
-def _key(x: Vector) -> bytes:
-    return (x + 0.0).tobytes()  # −0 is 0

@@ -15,7 +15,7 @@ from groupwise.kernels.stretch import addressed
 from groupwise.learners.actions import ActionBank, expected_minimum
 from groupwise.losses import Linear
 from groupwise.oracles import oracle_from_dict
-from groupwise.oracles.action_set import ActionSet
+from groupwise.oracles.finite import ActionSet
 from groupwise.protocols import Awake, Row, Setting
 from groupwise.store import Store
 
