@@ -310,6 +310,9 @@ class ZeroOne(Loss):
             raise LabelError(f"Label {number:g} is neither 0 nor 1.")
         return number
 
+    def decode_many(self, scaled: Vector) -> Vector:
+        return np.asarray(scaled, dtype=np.float64)
+
     def linear(self, label: float) -> tuple[Vector, float]:
         return np.array([1.0 - 2.0 * label]), label
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from groupwise.errors import ConfigurationError, LabelError, TicketError
+from groupwise.errors import ConfigurationError, LabelError, TicketError, is_finite
 from groupwise.kernels.philox import uniform
 from groupwise.losses import ZeroOne
 from groupwise.model import Groupwise
@@ -39,9 +39,7 @@ class Blocks:
         self.known = horizon is not None
         self.horizon = FIRST_HORIZON if horizon is None else horizon
         self.seed = seed
-        self.number = 0
-        self.start = 0
-        self.epoch_start = 0
+        self.number = self.start = self.epoch_start = 0
         self.epochs: list[list[int]] = []
         """Where each epoch starts, and how long its blocks are."""
         self._lay_out()
@@ -50,8 +48,9 @@ class Blocks:
         self.length = block_length(self.horizon)
         if not self.epochs or self.epochs[-1][1] != self.length:
             self.epochs.append([self.start, self.length])
-        level = uniform(self.seed, self.number, EXPLORATION, 0)
-        self.explored = self.start + int(level * self.length)
+        self.explored = self.start + int(
+            uniform(self.seed, self.number, EXPLORATION, 0) * self.length
+        )
 
     @property
     def end(self) -> int:
@@ -79,8 +78,7 @@ class Blocks:
 
     def restore(self, fields: dict[str, Any]) -> None:
         """Take over what :meth:`to_dict` gave."""
-        for name in self.__dict__:
-            setattr(self, name, fields[name])
+        self.__dict__.update({name: fields[name] for name in self.__dict__})
 
 
 def block_length(horizon: int) -> int:
@@ -110,8 +108,7 @@ class _PartialFeedback:
                 "The model has issued tickets already. Wrap a fresh one: from its first round on "
                 "it must learn from explored rounds alone."
             )
-        whole = isinstance(horizon, int) and not isinstance(horizon, bool) and horizon > 0
-        if horizon is not None and not whole:
+        if horizon is not None and not (is_finite(horizon, int) and horizon > 0):
             raise ConfigurationError(
                 f"horizon must be a positive whole number or None, not {horizon!r}."
             )
@@ -176,35 +173,28 @@ class _PartialFeedback:
     def regret(self) -> RegretTable:
         """An estimate from the explored rounds, each standing for its block; payments included."""
         table = self.model.regret()
-        unit = self.model.loss.unit
         rows = []
         for row in table:
-            group = row["group"]
             learner, aggregator = self._terms(row, self._blocks.length)
-            earlier = self._earlier.get(group, [0.0, 0.0])
-            learner, aggregator = learner + earlier[0], aggregator + earlier[1]
-            paid = self._payments.get(group, 0.0)
+            paid = self._payments.get(row["group"], 0.0)
             certificate = learner + aggregator + row["delay"] + paid
-            status = VACUOUS if certificate > unit * row["rounds"] else ESTIMATED
-            rows.append(
-                {
-                    **row,
-                    "payments": paid,
-                    "regret": row["regret"] + paid,
-                    "certificate": certificate,
-                    "learner": learner,
-                    "aggregator": aggregator,
-                    "status": VOID if row["status"] == VOID else status,
-                }
-            )
+            vacuous = certificate > self.model.loss.unit * row["rounds"]
+            found = {
+                "payments": paid,
+                "regret": row["regret"] + paid,
+                "certificate": certificate,
+                "learner": learner,
+                "aggregator": aggregator,
+            }
+            if row["status"] != VOID:
+                found["status"] = VACUOUS if vacuous else ESTIMATED
+            rows.append({**row, **found})
         comparator = f"{table.comparator}; estimated from explored rounds, payments included"
         return RegretTable(rows, comparator, table.settled)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model and what is explored to one file; :func:`groupwise.load` reads it."""
-        waiting = [
-            [ticket.to_json(), np.asarray(y).tolist()] for ticket, y in self._waiting.values()
-        ]
+        waiting = [[t.to_json(), np.asarray(y).tolist()] for t, y in self._waiting.values()]
         around = {
             "type": type(self).__name__,
             "horizon": self.horizon,
@@ -233,7 +223,7 @@ class _PartialFeedback:
         self._waiting = {ticket.number: (ticket, y) for ticket, y in tickets}
         self._logged = Settled(fields["logged"])
         self._payments = dict(fields["payments"])
-        self._earlier = {name: list(terms) for name, terms in fields["earlier"].items()}
+        self._earlier = dict(fields["earlier"])
         self.free_labels, self.free_loss = fields["free"]
 
     def _marked(self, ticket: Ticket) -> Ticket:
@@ -241,7 +231,6 @@ class _PartialFeedback:
 
     def _is_seen(self, ticket: Ticket) -> bool:
         """Is the label of a round that was not explored seen all the same?"""
-        del ticket
         return False
 
     def _payment(self, ticket: Ticket, y: Any) -> float:
@@ -275,17 +264,15 @@ class _PartialFeedback:
         length = self._blocks.length
         if self._blocks.advance() and not self.keep_state:
             for row in self.model.regret():
-                earlier = self._earlier.setdefault(row["group"], [0.0, 0.0])
-                learner, aggregator = self._terms(row, length)
-                earlier[0] += learner
-                earlier[1] += aggregator
+                self._earlier[row["group"]] = list(self._terms(row, length))
             self.model.restart()
 
     def _terms(self, row: dict[str, Any], length: int) -> tuple[float, float]:
-        """The bounds of learner and aggregator on explored rounds, as bounds on all rounds."""
+        """The bounds of learner and aggregator on explored rounds, as bounds on all rounds so far."""
+        learner, aggregator = self._earlier.get(row["group"], (0.0, 0.0))
         proved = self.model.bounds_learners(row["group"])
-        learner = row["learner"] * length if proved else row["learner"]
-        return learner, row["aggregator"] * length
+        learner = (row["learner"] * length if proved else row["learner"]) + learner
+        return learner, row["aggregator"] * length + aggregator
 
 
 class PayForFeedback(_PartialFeedback):
@@ -314,7 +301,6 @@ class PayForFeedback(_PartialFeedback):
     """
 
     def _payment(self, ticket: Ticket, y: Any) -> float:
-        del ticket, y
         return self.model.loss.unit
 
 

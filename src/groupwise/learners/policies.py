@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,36 +24,28 @@ class Policies:
         the row's declared features (an array) to an action.
     """
 
-    randomised: bool = field(default=False, init=False, repr=False)
+    randomised: ClassVar[bool] = False
     policies: Finite | FiniteClass | Sequence[Callable[[Vector], Any]]
-    count: int = field(init=False, repr=False)
+    experts: int = field(init=False, repr=False)
+    """How many experts of a group these are."""
+    length: int | None = field(init=False, repr=False)
+    """The length of an action; None where functions make them."""
+    width: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         policies = self.policies
         if isinstance(policies, Finite):
-            count = len(policies.action_set.table)
+            shape: tuple[Any, ...] = (*policies.action_set.table.shape, 0)
         elif isinstance(policies, FiniteClass):
-            count = len(policies.cells)
+            shape = len(policies.cells), policies.labels, policies.known.shape[1]
         elif isinstance(policies, (list, tuple)) and policies and all(map(callable, policies)):
-            count = len(policies)
+            shape = len(policies), None, -1
         else:
             raise ConfigurationError(
                 "policies must be oracles.Finite(actions), oracles.FiniteClass(table), or a list "
                 "of functions from a row's features to an action."
             )
-        object.__setattr__(self, "count", count)
-
-    @property
-    def experts(self) -> int:
-        """How many experts of a group these are."""
-        return self.count
-
-    @property
-    def length(self) -> int | None:
-        """The length of an action; None where functions make them."""
-        if isinstance(self.policies, Finite):
-            return self.policies.dimension
-        return self.policies.labels if isinstance(self.policies, FiniteClass) else None
+        vars(self).update(zip(("experts", "length", "width"), shape, strict=True))
 
     def answers(self, row: Row) -> Vector:
         """What every policy says about a row: policies × coordinates."""
@@ -66,8 +58,7 @@ class Policies:
             except ConfigurationError as error:
                 raise FeatureError(str(error)) from None
         x = row.dense()
-        said = [np.atleast_1d(np.asarray(policy(x), dtype=np.float64)) for policy in policies]
-        return np.ascontiguousarray(said)
+        return np.array([np.atleast_1d(policy(x)) for policy in policies], dtype=np.float64)
 
     @classmethod
     def banks(
@@ -79,11 +70,7 @@ class Policies:
 
     def context_width(self) -> int:
         """How many features a row must have."""
-        if isinstance(self.policies, Finite):
-            return 0
-        if isinstance(self.policies, FiniteClass):
-            return int(self.policies.known.shape[1])
-        return -1
+        return self.width
 
     def to_dict(self) -> dict[str, Any] | None:
         """The class by name, for snapshots; None where it is made of functions."""
@@ -111,7 +98,7 @@ class PolicyBank(ActionBank):
             )
         super().__init__(0, setting, 0)
         self.policies = policies
-        self.columns = list(range(policies.count))
+        self.columns = list(range(policies.experts))
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """Every policy speaks once, for all groups."""
@@ -124,16 +111,15 @@ class PolicyBank(ActionBank):
     def score(self, advice: Any, probabilities: Vector, label: Any) -> tuple[Vector, float]:
         """The scaled losses of the policies, found once, and their mean over the draw."""
         costs, offset = self.setting.loss.linear(label)
-        answers = np.asarray(advice[0], dtype=np.float64).reshape(self.policies.count, -1)
+        answers = np.asarray(advice[0], dtype=np.float64).reshape(self.policies.experts, -1)
         each = (answers @ costs + offset) / self.setting.loss.unit
         lost = np.tile(each, (len(probabilities), 1))
         return lost, float(np.sum(probabilities * lost))
 
     def check(self, label: Any) -> None:
         """Refuse labels of another length than the actions."""
-        costs, _ = self.setting.loss.linear(label)
-        length = self.policies.length
-        if length is not None and costs.size != length:
+        costs, length = self.setting.loss.linear(label)[0], self.policies.length
+        if length not in (None, costs.size):
             raise LabelError(f"The label has {costs.size} entries, and an action has {length}.")
 
     def rest(self, row: Row) -> Any:

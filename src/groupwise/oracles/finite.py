@@ -97,13 +97,12 @@ class Finite:
         )
         none, start = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
         actions = ActionSet(linear_oracles.FINITE, table, start, none, none, none, 0)
-        object.__setattr__(self, "action_set", actions)
         if len(table) <= EXACT_DIAMETER:
             diameter = max(float(np.abs(table - action).sum(axis=1).max()) for action in table)
         else:
             spread = float((table.max(axis=0) - table.min(axis=0)).sum())
             diameter = min(spread, 2.0 * float(table.sum(axis=1).max()))
-        object.__setattr__(self, "diameter", diameter)
+        vars(self).update(action_set=actions, diameter=diameter)
 
     @property
     def dimension(self) -> int:

@@ -101,9 +101,7 @@ class FiniteClass:
                 f"The table has {count} columns and there are {len(columns)} different contexts: "
                 "give one for every column."
             )
-        object.__setattr__(self, "cells", cells.reshape(len(cells), count, -1))
-        object.__setattr__(self, "known", known)
-        object.__setattr__(self, "columns", columns)
+        vars(self).update(cells=cells.reshape(len(cells), count, -1), known=known, columns=columns)
 
     @property
     def labels(self) -> int:
@@ -118,11 +116,10 @@ class FiniteClass:
             raise ConfigurationError(f"The context {row.tolist()} is in no column of the table.")
         return found
 
-    def check_contexts(self, contexts: Vector) -> Vector:
-        """The contexts, if the table has them all."""
+    def check_contexts(self, contexts: Vector) -> None:
+        """Refuse contexts that the table does not have."""
         for row in contexts:
             self.column(row)
-        return contexts
 
     def minimise(self, contexts: ArrayLike, costs: ArrayLike) -> TablePolicy:
         """The policy f with the least Σ_x ⟨f(x), costs_x⟩."""
@@ -228,13 +225,12 @@ class Stumps:
         """The cost of the best policy."""
         return float(sum(least for _, least in self._best(contexts, costs)))
 
-    def check_contexts(self, contexts: Vector) -> Vector:
-        """The contexts, if they are bits."""
+    def check_contexts(self, contexts: Vector) -> None:
+        """Refuse contexts that are not bits."""
         if not binary(contexts).all():
             raise ConfigurationError(
                 "Stumps are on bits: every feature must be 0 or 1. Cut numbers into bits first."
             )
-        return contexts
 
     def separator(self, features: int) -> Vector:
         """Few contexts on which no two stumps agree: zeros, and rows that spell column numbers."""

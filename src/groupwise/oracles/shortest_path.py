@@ -64,10 +64,8 @@ class ShortestPath:
                 f"The target {self.target!r} cannot be reached from {self.source!r}. "
                 "Edges are directed: (from, to)."
             )
-        object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "action_set", paths)
         diameter = min(2.0 * _longest(paths), float(paths.heads.size))
-        object.__setattr__(self, "diameter", diameter)
+        vars(self).update(edges=edges, action_set=paths, diameter=diameter)
 
     @property
     def dimension(self) -> int:
