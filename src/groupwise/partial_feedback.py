@@ -268,7 +268,7 @@ class _PartialFeedback:
             self.model.restart()
 
     def _terms(self, row: dict[str, Any], length: int) -> tuple[float, float]:
-        """The bounds of learner and aggregator on explored rounds, as bounds on all rounds so far."""
+        """The bounds of learner and aggregator on explored rounds as bounds on all rounds."""
         learner, aggregator = self._earlier.get(row["group"], (0.0, 0.0))
         proved = self.model.bounds_learners(row["group"])
         learner = (row["learner"] * length if proved else row["learner"]) + learner
