@@ -72,14 +72,6 @@ class Blocks:
         """How long the block of a round is or was."""
         return [length for start, length in self.epochs if start <= number][-1]
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON keeps it."""
-        return dict(self.__dict__)
-
-    def restore(self, fields: dict[str, Any]) -> None:
-        """Take over what :meth:`to_dict` gave."""
-        self.__dict__.update({name: fields[name] for name in self.__dict__})
-
 
 def block_length(horizon: int) -> int:
     """⌈T^{1/3}⌉, exact on cubes.
@@ -199,7 +191,7 @@ class _PartialFeedback:
             "type": type(self).__name__,
             "horizon": self.horizon,
             "keep_state": self.keep_state,
-            "blocks": self._blocks.to_dict(),
+            "blocks": vars(self._blocks),
             "waiting": waiting,
             "logged": self._logged.intervals,
             "payments": self._payments,
@@ -218,7 +210,8 @@ class _PartialFeedback:
 
     def restore(self, fields: Mapping[str, Any]) -> None:
         """Take over what ``save`` wrote of the rounds that are explored."""
-        self._blocks.restore(fields["blocks"])
+        for name in vars(self._blocks):
+            setattr(self._blocks, name, fields["blocks"][name])
         tickets = [(Ticket.from_json(text), y) for text, y in fields["waiting"]]
         self._waiting = {ticket.number: (ticket, y) for ticket, y in tickets}
         self._logged = Settled(fields["logged"])
@@ -234,8 +227,8 @@ class _PartialFeedback:
         return False
 
     def _payment(self, ticket: Ticket, y: Any) -> float:
-        """What exploring has cost, in the label's units."""
-        raise NotImplementedError
+        """What exploring has cost, in the label's units: the largest loss there is."""
+        return self.model.loss.unit
 
     def _check_open(self, ticket: Ticket) -> None:
         if ticket.wants_label:
@@ -299,9 +292,6 @@ class PayForFeedback(_PartialFeedback):
     O(T^{1/6} √T_g) times what B has beside √T_g. Regret itself cannot be observed here, so
     ``regret()`` shows an estimate: explored rounds, each standing for its block.
     """
-
-    def _payment(self, ticket: Ticket, y: Any) -> float:
-        return self.model.loss.unit
 
 
 class AppleTasting(_PartialFeedback):

@@ -13,11 +13,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.errors import GroupwiseError
 from groupwise.groups import Group, by, weight, where
 from groupwise.losses import Loss
 from groupwise.model import Groupwise
-from groupwise.protocols import Learner
+from groupwise.replaying import replay
 
 Answer: TypeAlias = Callable[[Any], Any]
 """Gives the label of a round, knowing what was predicted."""
@@ -93,11 +94,6 @@ class Bench:
         )
 
     @property
-    def is_object(self) -> bool:
-        """Does it advise and update itself, so that it can be called directly?"""
-        return isinstance(self.learner, Learner)
-
-    @property
     def randomised(self) -> bool:
         """Does it draw?"""
         return bool(getattr(self.learner, "randomised", False))
@@ -121,6 +117,32 @@ def run(bench: Bench, model: Groupwise, rounds: Any) -> list[Any]:
         found.append(ticket.prediction)
         model.learn(ticket, answer(bench.shown(found)))
     return found
+
+
+def replay_is_the_loop(members: Vector, learner: Any, **parts: Any) -> None:
+    """Check that a replay of random rows, in these groups, predicts what a model does in a loop."""
+    generator = np.random.default_rng(5)
+    features = generator.normal(size=(len(members), 3))
+    labels = generator.random(len(members)).round()
+    result = replay(features, labels, members, learner=copy.deepcopy(learner), **parts)
+    groups = [f"in{g}" for g in range(members.shape[1])]
+    numbers = ["x0", "x1", "x2"]
+    model = Groupwise(
+        [weight(group) for group in groups],
+        learner,
+        features=numbers,
+        indicators=False,
+        always_on=False,
+        **parts,
+    )
+    for t, row in enumerate(np.column_stack([features, members]).tolist()):
+        ticket = model.predict(dict(zip([*numbers, *groups], row, strict=True)))
+        require(
+            same(ticket.prediction, float(result.prediction[t])),
+            f"row {t} of a replay predicts {result.prediction[t]!r}, the loop "
+            f"{ticket.prediction!r}.",
+        )
+        model.learn(ticket, labels[t])
 
 
 def declarations(fractional: bool) -> list[Group]:
