@@ -136,7 +136,7 @@ def part_to_dict(part: object) -> dict[str, Any] | None:
 
 def part_from_dict(fields: Mapping[str, Any]) -> Any:
     """The part that :func:`part_to_dict` wrote."""
-    remedy = " Register one of your own with groupwise.validation.register before reading the file."
+    remedy = " Register one of your own with groupwise.register before reading the file."
     return named(_PARTS, fields, "part", remedy)
 
 
