@@ -10,7 +10,7 @@ from groupwise.aggregators import AdaNormalHedge, Specialists
 from groupwise.errors import ConfigurationError, is_finite, named
 from groupwise.groups import Group, pairs
 from groupwise.learners import FTPL, ContextualFTPL, Ridge
-from groupwise.learners.policies import Policies
+from groupwise.learners.actions import Policies
 from groupwise.losses import Loss, Square
 from groupwise.protocols import Aggregator, Banked, Learner
 

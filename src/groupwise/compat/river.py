@@ -137,10 +137,8 @@ class GroupwiseRegressor(Adapter, base.MiniBatchRegressor):
                 self.learn_one(x, label)
             return
         frame = X.rename(columns=str)
-        frame = frame[sorted(frame.columns)].assign(**{TARGET: labels})
-        if self.intercept:
-            frame[INTERCEPT] = 1.0
-        self.model.replay(frame, TARGET)
+        added = {TARGET: labels, **({INTERCEPT: 1.0} if self.intercept else {})}
+        self.model.replay(frame[sorted(frame.columns)].assign(**added), TARGET)
         self.label_range = widened(self.label_range, labels)
 
     def _row(self, x: Mapping[Any, Any]) -> dict[str, Any]:

@@ -129,12 +129,7 @@ class GroupwiseRegressor(Adapter, RegressorMixin, BaseEstimator):  # type: ignor
             raise ConfigurationError(
                 f"There is no column {column}: X has {self.n_features_in_}, counted from 0."
             )
-        return self._names()[column]
-
-    def _names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return [str(name) for name in self.feature_names_in_]
-        return [f"x{i}" for i in np.arange(self.n_features_in_)]
+        return self._columns()[column]
 
     def _table(self, X: Any, reset: bool) -> "nw.DataFrame[Any] | Vector":
         """X as a frame that narwhals reads, or as an array."""
@@ -158,4 +153,6 @@ class GroupwiseRegressor(Adapter, RegressorMixin, BaseEstimator):  # type: ignor
         return (dict(zip(names, row, strict=True)) for row in table.tolist())
 
     def _columns(self) -> list[str]:
-        return [*self._names(), INTERCEPT] if self.intercept else self._names()
+        unnamed = [f"x{i}" for i in range(self.n_features_in_)]
+        names = [str(name) for name in getattr(self, "feature_names_in_", unnamed)]
+        return [*names, INTERCEPT] if self.intercept else names

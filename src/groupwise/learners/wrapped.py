@@ -3,7 +3,7 @@
 import copy
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,29 +107,25 @@ class WrappedBank(Bank):
         """A row per awake group, a column per learner."""
         row = row.without_zeros()
         out = np.empty((len(awake.groups), len(self.prototypes)))
-        for a, (group, weight) in enumerate(_pairs(awake)):
-            for k, column in enumerate(self.columns):
-                learner = self._learner(group, k, weight)
-                if hasattr(learner, "draw"):
-                    expert = group * self.setting.experts + column
-                    learner.draw((self.setting.seed, number, expert, attempt))
-                out[a, k] = learner.advise(row, weight)
-                if not math.isfinite(out[a, k]):
-                    raise ConfigurationError(
-                        f"{name_of(learner)} advised {out[a, k]}. Advice must be a finite number: "
-                        "scale the features, or lower its learning rate."
-                    )
+        for a, (group, k), weight, learner in self._awake(awake):
+            if hasattr(learner, "draw"):
+                expert = group * self.setting.experts + self.columns[k]
+                learner.draw((self.setting.seed, number, expert, attempt))
+            out[a, k] = learner.advise(row, weight)
+            if not math.isfinite(out[a, k]):
+                raise ConfigurationError(
+                    f"{name_of(learner)} advised {out[a, k]}. Advice must be a finite number: "
+                    "scale the features, or lower its learning rate."
+                )
         return out
 
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """All learners are updated, or none."""
         row = row.without_zeros()
         updated: dict[tuple[int, int], Learner] = {}
-        for group, weight in _pairs(awake):
-            for k in range(len(self.prototypes)):
-                learner = copy.deepcopy(self._learner(group, k, weight))
-                learner.update(row, label, weight)
-                updated[group, k] = learner
+        for _, name, weight, learner in self._awake(awake):
+            updated[name] = copy.deepcopy(learner)
+            updated[name].update(row, label, weight)
         self.learners.update(updated)
 
     def restart(self) -> None:
@@ -144,20 +140,21 @@ class WrappedBank(Bank):
         """Objects cannot be saved."""
         raise SnapshotError(f"{name_of(self.prototypes[0])} cannot be read from a snapshot.")
 
-    def _learner(self, group: int, k: int, weight: float) -> Learner:
-        learner = self.learners.get((group, k), self.prototypes[k])
-        if weight != 1.0 and not getattr(learner, "takes_weights", True):
-            raise ConfigurationError(
-                f"{name_of(learner)} takes no sample weights, so it cannot serve a fractional "
-                "group. Use a learner that does, such as learners.Ridge, or 0/1 groups."
-            )
-        return learner
+    def _awake(self, awake: Awake) -> Iterator[tuple[int, tuple[int, int], float, Learner]]:
+        """Every learner of the awake groups, with its row, its name here and its weight."""
+        pairs = zip(awake.groups.tolist(), awake.weights.tolist(), strict=True)
+        for a, (group, weight) in enumerate(pairs):
+            for k, prototype in enumerate(self.prototypes):
+                learner = self.learners.get((group, k), prototype)
+                if weight != 1.0 and not getattr(learner, "takes_weights", True):
+                    raise ConfigurationError(
+                        f"{name_of(learner)} takes no sample weights, so it cannot serve a "
+                        "fractional group. Use a learner that does, such as learners.Ridge, or "
+                        "0/1 groups."
+                    )
+                yield a, (group, k), weight, learner
 
 
 def name_of(learner: Any) -> str:
     """How messages call a learner."""
     return str(getattr(learner, "name", type(learner).__name__))
-
-
-def _pairs(awake: Awake) -> list[tuple[int, float]]:
-    return list(zip(awake.groups.tolist(), awake.weights.tolist(), strict=True))
