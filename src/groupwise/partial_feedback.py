@@ -104,22 +104,24 @@ class _PartialFeedback:
             raise ConfigurationError(
                 f"horizon must be a positive whole number or None, not {horizon!r}."
             )
-        self.begin(model, horizon, keep_state)
+        empty = dict.fromkeys(("blocks", "waiting", "logged", "payments", "earlier"), ())
+        given = {"horizon": horizon, "keep_state": keep_state, "free": (0, 0.0)}
+        self.begin(model, {**empty, **given})
 
-    def begin(self, model: Groupwise, horizon: int | None, keep_state: bool) -> None:
-        """Take a model over, before its first round or as it was saved."""
+    def begin(self, model: Groupwise, fields: Mapping[str, Any]) -> None:
+        """Take a model over, with what ``save`` wrote around it."""
         self.model = model
-        self.horizon = horizon
-        self.keep_state = keep_state
-        self._blocks = Blocks(horizon, model.seed)
-        self._waiting: dict[int, tuple[Ticket, Any]] = {}
-        self._logged = Settled()
-        self._payments: dict[str, float] = {}
-        self._earlier: dict[str, list[float]] = {}
-        self.free_labels = 0
-        """How many labels came for rounds that were not explored; they are not learned from."""
-        self.free_loss = 0.0
-        """What was lost on those rounds."""
+        self.horizon, self.keep_state = fields["horizon"], fields["keep_state"]
+        self._blocks = Blocks(self.horizon, model.seed)
+        vars(self._blocks).update(fields["blocks"])
+        tickets = [(Ticket.from_json(text), y) for text, y in fields["waiting"]]
+        self._waiting: dict[int, tuple[Ticket, Any]] = {t.number: (t, y) for t, y in tickets}
+        self._logged = Settled(fields["logged"])
+        self._payments: dict[str, float] = dict(fields["payments"])
+        self._earlier: dict[str, list[float]] = dict(fields["earlier"])
+        self.free_labels, self.free_loss = fields["free"]
+        """How many labels came for rounds that were not explored, and what was lost on those; they
+        are not learned from."""
 
     def predict(self, row: Mapping[str, Any]) -> Ticket:
         """The prediction for a row, as a ticket; ``ticket.wants_label`` says if it is explored."""
@@ -186,13 +188,12 @@ class _PartialFeedback:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model and what is explored to one file; :func:`groupwise.load` reads it."""
-        waiting = [[t.to_json(), np.asarray(y).tolist()] for t, y in self._waiting.values()]
         around = {
             "type": type(self).__name__,
             "horizon": self.horizon,
             "keep_state": self.keep_state,
             "blocks": vars(self._blocks),
-            "waiting": waiting,
+            "waiting": [[t.to_json(), np.asarray(y).tolist()] for t, y in self._waiting.values()],
             "logged": self._logged.intervals,
             "payments": self._payments,
             "earlier": self._earlier,
@@ -204,20 +205,8 @@ class _PartialFeedback:
     def restored(cls, model: Groupwise, fields: Mapping[str, Any]) -> Any:
         """What was around a model when it was saved."""
         wrapped = cls.__new__(cls)
-        wrapped.begin(model, fields["horizon"], fields["keep_state"])
-        wrapped.restore(fields)
+        wrapped.begin(model, fields)
         return wrapped
-
-    def restore(self, fields: Mapping[str, Any]) -> None:
-        """Take over what ``save`` wrote of the rounds that are explored."""
-        for name in vars(self._blocks):
-            setattr(self._blocks, name, fields["blocks"][name])
-        tickets = [(Ticket.from_json(text), y) for text, y in fields["waiting"]]
-        self._waiting = {ticket.number: (ticket, y) for ticket, y in tickets}
-        self._logged = Settled(fields["logged"])
-        self._payments = dict(fields["payments"])
-        self._earlier = dict(fields["earlier"])
-        self.free_labels, self.free_loss = fields["free"]
 
     def _marked(self, ticket: Ticket) -> Ticket:
         return replace(ticket, wants_label=ticket.number == self._blocks.explored)
