@@ -245,7 +245,7 @@ def test_refused() -> None:
 def test_a_bad_row_changes_nothing() -> None:
     lender = gw.AppleTasting(labeller(), horizon=100)
     lender.predict(stream(1, 0)[0][0])
-    before = lender._blocks.to_dict(), lender.model._next
+    before = dict(vars(lender._blocks)), lender.model._next
     with pytest.raises(gw.GroupwiseError):
         lender.predict({"a": 2, "b": 0, "c": 0, "sex": "male"})
-    assert (lender._blocks.to_dict(), lender.model._next) == before
+    assert (dict(vars(lender._blocks)), lender.model._next) == before

@@ -5,7 +5,7 @@ from typing import Any
 
 from groupwise.arrays import Vector
 from groupwise.groups import Group
-from groupwise.learners.policies import Policies
+from groupwise.learners.actions import Policies
 from groupwise.losses import Loss, ZeroOne
 from groupwise.model import Groupwise
 from groupwise.oracles import Finite, FiniteClass

@@ -1,5 +1,10 @@
 """What groupwise raises. Every message says what is wrong and what to do about it."""
 
+import math
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
 
 class GroupwiseError(Exception):
     """Base of all errors of this library.
@@ -70,3 +75,26 @@ class MissingPackageError(ConfigurationError, ModuleNotFoundError):
     def __init__(self, *arguments: object, row: int | None = None, name: str | None = None) -> None:
         super().__init__(*arguments, row=row)
         self.name = name
+
+
+def is_finite(value: Any, kind: Any = Real) -> bool:
+    """Is it a finite number, and no truth value? With ``kind=int``: a whole number?
+
+    >>> is_finite(1.5), is_finite(1.5, int), is_finite(True), is_finite("1")
+    (True, False, False, False)
+    """
+    return isinstance(value, kind) and not isinstance(value, bool) and -math.inf < value < math.inf
+
+
+def named(kinds: Mapping[str, Any], fields: Mapping[str, Any], what: str, remedy: str = "") -> Any:
+    """What a file holds by the name of its kind, with the parameters to make it from.
+
+    >>> named({"complex": complex}, {"type": "complex", "real": 2.0}, "number")
+    (2+0j)
+    """
+    parameters = dict(fields)
+    name = parameters.pop("type", None)
+    if name not in kinds:
+        raise ConfigurationError(f"There is no {what} called {name!r}.{remedy}")
+    kind = kinds[name]
+    return kind.from_dict(parameters) if hasattr(kind, "from_dict") else kind(**parameters)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from groupwise.errors import ConfigurationError, LabelError, TicketError
+from groupwise.errors import ConfigurationError, LabelError, TicketError, is_finite
 from groupwise.kernels.philox import uniform
 from groupwise.losses import ZeroOne
 from groupwise.model import Groupwise
@@ -39,9 +39,7 @@ class Blocks:
         self.known = horizon is not None
         self.horizon = FIRST_HORIZON if horizon is None else horizon
         self.seed = seed
-        self.number = 0
-        self.start = 0
-        self.epoch_start = 0
+        self.number = self.start = self.epoch_start = 0
         self.epochs: list[list[int]] = []
         """Where each epoch starts, and how long its blocks are."""
         self._lay_out()
@@ -50,8 +48,9 @@ class Blocks:
         self.length = block_length(self.horizon)
         if not self.epochs or self.epochs[-1][1] != self.length:
             self.epochs.append([self.start, self.length])
-        level = uniform(self.seed, self.number, EXPLORATION, 0)
-        self.explored = self.start + int(level * self.length)
+        self.explored = self.start + int(
+            uniform(self.seed, self.number, EXPLORATION, 0) * self.length
+        )
 
     @property
     def end(self) -> int:
@@ -72,15 +71,6 @@ class Blocks:
     def length_at(self, number: int) -> int:
         """How long the block of a round is or was."""
         return [length for start, length in self.epochs if start <= number][-1]
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON keeps it."""
-        return dict(self.__dict__)
-
-    def restore(self, fields: dict[str, Any]) -> None:
-        """Take over what :meth:`to_dict` gave."""
-        for name in self.__dict__:
-            setattr(self, name, fields[name])
 
 
 def block_length(horizon: int) -> int:
@@ -110,27 +100,28 @@ class _PartialFeedback:
                 "The model has issued tickets already. Wrap a fresh one: from its first round on "
                 "it must learn from explored rounds alone."
             )
-        whole = isinstance(horizon, int) and not isinstance(horizon, bool) and horizon > 0
-        if horizon is not None and not whole:
+        if horizon is not None and not (is_finite(horizon, int) and horizon > 0):
             raise ConfigurationError(
                 f"horizon must be a positive whole number or None, not {horizon!r}."
             )
-        self.begin(model, horizon, keep_state)
+        empty = dict.fromkeys(("blocks", "waiting", "logged", "payments", "earlier"), ())
+        given = {"horizon": horizon, "keep_state": keep_state, "free": (0, 0.0)}
+        self.begin(model, {**empty, **given})
 
-    def begin(self, model: Groupwise, horizon: int | None, keep_state: bool) -> None:
-        """Take a model over, before its first round or as it was saved."""
+    def begin(self, model: Groupwise, fields: Mapping[str, Any]) -> None:
+        """Take a model over, with what ``save`` wrote around it."""
         self.model = model
-        self.horizon = horizon
-        self.keep_state = keep_state
-        self._blocks = Blocks(horizon, model.seed)
-        self._waiting: dict[int, tuple[Ticket, Any]] = {}
-        self._logged = Settled()
-        self._payments: dict[str, float] = {}
-        self._earlier: dict[str, list[float]] = {}
-        self.free_labels = 0
-        """How many labels came for rounds that were not explored; they are not learned from."""
-        self.free_loss = 0.0
-        """What was lost on those rounds."""
+        self.horizon, self.keep_state = fields["horizon"], fields["keep_state"]
+        self._blocks = Blocks(self.horizon, model.seed)
+        vars(self._blocks).update(fields["blocks"])
+        tickets = [(Ticket.from_json(text), y) for text, y in fields["waiting"]]
+        self._waiting: dict[int, tuple[Ticket, Any]] = {t.number: (t, y) for t, y in tickets}
+        self._logged = Settled(fields["logged"])
+        self._payments: dict[str, float] = dict(fields["payments"])
+        self._earlier: dict[str, list[float]] = dict(fields["earlier"])
+        self.free_labels, self.free_loss = fields["free"]
+        """How many labels came for rounds that were not explored, and what was lost on those; they
+        are not learned from."""
 
     def predict(self, row: Mapping[str, Any]) -> Ticket:
         """The prediction for a row, as a ticket; ``ticket.wants_label`` says if it is explored."""
@@ -176,41 +167,33 @@ class _PartialFeedback:
     def regret(self) -> RegretTable:
         """An estimate from the explored rounds, each standing for its block; payments included."""
         table = self.model.regret()
-        unit = self.model.loss.unit
         rows = []
         for row in table:
-            group = row["group"]
             learner, aggregator = self._terms(row, self._blocks.length)
-            earlier = self._earlier.get(group, [0.0, 0.0])
-            learner, aggregator = learner + earlier[0], aggregator + earlier[1]
-            paid = self._payments.get(group, 0.0)
+            paid = self._payments.get(row["group"], 0.0)
             certificate = learner + aggregator + row["delay"] + paid
-            status = VACUOUS if certificate > unit * row["rounds"] else ESTIMATED
-            rows.append(
-                {
-                    **row,
-                    "payments": paid,
-                    "regret": row["regret"] + paid,
-                    "certificate": certificate,
-                    "learner": learner,
-                    "aggregator": aggregator,
-                    "status": VOID if row["status"] == VOID else status,
-                }
-            )
+            vacuous = certificate > self.model.loss.unit * row["rounds"]
+            found = {
+                "payments": paid,
+                "regret": row["regret"] + paid,
+                "certificate": certificate,
+                "learner": learner,
+                "aggregator": aggregator,
+            }
+            if row["status"] != VOID:
+                found["status"] = VACUOUS if vacuous else ESTIMATED
+            rows.append({**row, **found})
         comparator = f"{table.comparator}; estimated from explored rounds, payments included"
         return RegretTable(rows, comparator, table.settled)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model and what is explored to one file; :func:`groupwise.load` reads it."""
-        waiting = [
-            [ticket.to_json(), np.asarray(y).tolist()] for ticket, y in self._waiting.values()
-        ]
         around = {
             "type": type(self).__name__,
             "horizon": self.horizon,
             "keep_state": self.keep_state,
-            "blocks": self._blocks.to_dict(),
-            "waiting": waiting,
+            "blocks": vars(self._blocks),
+            "waiting": [[t.to_json(), np.asarray(y).tolist()] for t, y in self._waiting.values()],
             "logged": self._logged.intervals,
             "payments": self._payments,
             "earlier": self._earlier,
@@ -222,31 +205,19 @@ class _PartialFeedback:
     def restored(cls, model: Groupwise, fields: Mapping[str, Any]) -> Any:
         """What was around a model when it was saved."""
         wrapped = cls.__new__(cls)
-        wrapped.begin(model, fields["horizon"], fields["keep_state"])
-        wrapped.restore(fields)
+        wrapped.begin(model, fields)
         return wrapped
-
-    def restore(self, fields: Mapping[str, Any]) -> None:
-        """Take over what ``save`` wrote of the rounds that are explored."""
-        self._blocks.restore(fields["blocks"])
-        tickets = [(Ticket.from_json(text), y) for text, y in fields["waiting"]]
-        self._waiting = {ticket.number: (ticket, y) for ticket, y in tickets}
-        self._logged = Settled(fields["logged"])
-        self._payments = dict(fields["payments"])
-        self._earlier = {name: list(terms) for name, terms in fields["earlier"].items()}
-        self.free_labels, self.free_loss = fields["free"]
 
     def _marked(self, ticket: Ticket) -> Ticket:
         return replace(ticket, wants_label=ticket.number == self._blocks.explored)
 
     def _is_seen(self, ticket: Ticket) -> bool:
         """Is the label of a round that was not explored seen all the same?"""
-        del ticket
         return False
 
     def _payment(self, ticket: Ticket, y: Any) -> float:
-        """What exploring has cost, in the label's units."""
-        raise NotImplementedError
+        """What exploring has cost, in the label's units: the largest loss there is."""
+        return self.model.loss.unit
 
     def _check_open(self, ticket: Ticket) -> None:
         if ticket.wants_label:
@@ -275,17 +246,15 @@ class _PartialFeedback:
         length = self._blocks.length
         if self._blocks.advance() and not self.keep_state:
             for row in self.model.regret():
-                earlier = self._earlier.setdefault(row["group"], [0.0, 0.0])
-                learner, aggregator = self._terms(row, length)
-                earlier[0] += learner
-                earlier[1] += aggregator
+                self._earlier[row["group"]] = list(self._terms(row, length))
             self.model.restart()
 
     def _terms(self, row: dict[str, Any], length: int) -> tuple[float, float]:
-        """The bounds of learner and aggregator on explored rounds, as bounds on all rounds."""
+        """The bounds of learner and aggregator on explored rounds as bounds on all rounds."""
+        learner, aggregator = self._earlier.get(row["group"], (0.0, 0.0))
         proved = self.model.bounds_learners(row["group"])
-        learner = row["learner"] * length if proved else row["learner"]
-        return learner, row["aggregator"] * length
+        learner = (row["learner"] * length if proved else row["learner"]) + learner
+        return learner, row["aggregator"] * length + aggregator
 
 
 class PayForFeedback(_PartialFeedback):
@@ -312,10 +281,6 @@ class PayForFeedback(_PartialFeedback):
     O(T^{1/6} √T_g) times what B has beside √T_g. Regret itself cannot be observed here, so
     ``regret()`` shows an estimate: explored rounds, each standing for its block.
     """
-
-    def _payment(self, ticket: Ticket, y: Any) -> float:
-        del ticket, y
-        return self.model.loss.unit
 
 
 class AppleTasting(_PartialFeedback):

@@ -1,6 +1,5 @@
 """Checking the parts of a configuration, and writing them down by name."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
@@ -8,10 +7,10 @@ from typing import Any, cast
 import numpy as np
 
 from groupwise.aggregators import AdaNormalHedge, Specialists
-from groupwise.errors import ConfigurationError
+from groupwise.errors import ConfigurationError, is_finite, named
 from groupwise.groups import Group, pairs
 from groupwise.learners import FTPL, ContextualFTPL, Ridge
-from groupwise.learners.policies import Policies
+from groupwise.learners.actions import Policies
 from groupwise.losses import Loss, Square
 from groupwise.protocols import Aggregator, Banked, Learner
 
@@ -79,28 +78,28 @@ def with_intersections(declarations: Sequence[Group], intersections: int | None)
 
 def checked_seed(seed: int) -> int:
     """The seed, if it is a whole number that fits in 63 bits."""
-    whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
-    if not whole or not 0 <= seed < SEED_LIMIT:
+    if not is_finite(seed, (int, np.integer)) or not 0 <= seed < SEED_LIMIT:
         raise ConfigurationError(f"seed must be a whole number from 0 to 2**63 − 1, not {seed!r}.")
     return int(seed)
 
 
 def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
     """The prior masses by group name, all positive."""
-    if prior is None:
-        return {}
+    prior = {} if prior is None else prior
     if not isinstance(prior, Mapping):
         raise ConfigurationError("prior must be a mapping from group name to a positive mass.")
     for name, mass in prior.items():
-        number = isinstance(mass, (int, float, np.number)) and not isinstance(mass, bool)
-        if not isinstance(name, str) or not number or not (math.isfinite(mass) and mass > 0.0):
+        if not isinstance(name, str) or not is_finite(mass) or mass <= 0.0:
             raise ConfigurationError(
                 f"prior[{name!r}] = {mass!r}: give group names positive, finite masses."
             )
     return {name: float(mass) for name, mass in prior.items()}
 
 
-_PARTS: dict[str, Any] = {}
+_PARTS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (Ridge, FTPL, ContextualFTPL, Policies, AdaNormalHedge, Specialists)
+}
 """The learners and aggregators that a file may name."""
 
 
@@ -126,31 +125,19 @@ def register(kind: Any) -> Any:
     return kind
 
 
-for _kind in (Ridge, FTPL, ContextualFTPL, Policies, AdaNormalHedge, Specialists):
-    register(_kind)
-
-
 def part_to_dict(part: object) -> dict[str, Any] | None:
     """A learner or aggregator by name and parameters; None where it cannot be saved."""
     if _PARTS.get(type(part).__name__) is not type(part):
         return None
     if hasattr(part, "to_dict"):
-        saved: dict[str, Any] | None = part.to_dict()
-        return saved
+        return cast(dict[str, Any] | None, part.to_dict())
     return {"type": type(part).__name__, **asdict(cast(Any, part))}
 
 
 def part_from_dict(fields: Mapping[str, Any]) -> Any:
     """The part that :func:`part_to_dict` wrote."""
-    parameters = dict(fields)
-    name = parameters.pop("type", None)
-    if name not in _PARTS:
-        raise ConfigurationError(
-            f"There is no part called {name!r}. Register one of your own with "
-            "groupwise.register before reading the file."
-        )
-    kind = _PARTS[name]
-    return kind.from_dict(parameters) if hasattr(kind, "from_dict") else kind(**parameters)
+    remedy = " Register one of your own with groupwise.register before reading the file."
+    return named(_PARTS, fields, "part", remedy)
 
 
 def part_called(what: str, name: str, **parameters: Any) -> Any:

@@ -7,7 +7,7 @@ Both return nothing where all is well, and raise :class:`CheckFailed` saying wha
 """
 
 from groupwise.checks.aggregators import AGGREGATOR_CHECKS, check_aggregator
-from groupwise.checks.failure import CheckFailed
+from groupwise.checks.bench import CheckFailed
 from groupwise.checks.learners import LEARNER_CHECKS, check_learner
 
 __all__ = [

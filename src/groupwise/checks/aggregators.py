@@ -1,26 +1,24 @@
 """Checks for aggregators."""
 
-import copy
-import itertools
 import math
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from groupwise.arrays import Vector
-from groupwise.checks.failure import CheckFailed, during, require, same
+from groupwise.checks.bench import copies, during, replay_is_the_loop, require, same
 from groupwise.errors import ConfigurationError
 from groupwise.kernels.rounds import PLAYS
 from groupwise.learners.ridge import Ridge
 from groupwise.losses import Absolute, Log, Loss, Square, ZeroOne
-from groupwise.protocols import Aggregator, Awake, Row
+from groupwise.protocols import Aggregator, Awake, Play, Row
 from groupwise.reduction import Reduction
-from groupwise.replaying import replay
 
 GROUPS = 4
+EVERYBODY = np.arange(GROUPS)
 ROUNDING = 1e-9
 ADVICE = ("x0", "x1", "x2")
 """Each of the experts below advises one of these."""
@@ -34,7 +32,6 @@ class Expert:
 
     def advise(self, row: Row, weight: float) -> float:
         """The number at its place."""
-        del weight
         return float(row.dense()[self.place])
 
     def update(self, row: Row, label: float, weight: float) -> None:
@@ -54,13 +51,8 @@ class Bench:
         """Groups with the same three experts each, so that only who is awake tells them apart."""
         experts = [Expert(k) for k in range(len(ADVICE))]
         reduction = Reduction(experts, self.aggregator, self.loss, self.play)
-        masses = [1.0, 2.0, 0.5, 1.0]
-        everybody = np.arange(GROUPS)
-        reduction.reserve(everybody, len(ADVICE), everybody, masses)
+        reduction.reserve(EVERYBODY, len(ADVICE), EVERYBODY, [1.0, 2.0, 0.5, 1.0])
         return reduction
-
-    def __str__(self) -> str:
-        return f"{self.loss} with {self.play} play"
 
 
 def check_aggregator(
@@ -145,8 +137,7 @@ def _arrays_stay_as_they_are(bench: Bench) -> None:
     bounds = bench.aggregator.bound(regret, absolute, prior, bench.loss)
     for now, then in zip((regret, absolute, prior), given, strict=True):
         require(same(now, then), "log_weights or bound changed an array that it was given.")
-    for found in (weights, bounds):
-        shared = any(np.shares_memory(found, array) for array in (regret, absolute, prior))
+        shared = np.shares_memory(weights, now) or np.shares_memory(bounds, now)
         require(not shared, "what it returns shares memory with what it was given. Copy it.")
 
 
@@ -154,7 +145,7 @@ def _nothing_is_remembered(bench: Bench) -> None:
     question = np.array([[0.5], [-2.0]]), np.array([[1.0], [3.0]])
     before = bench.aggregator.log_weights(*question, bench.loss)
     state = pickle.dumps(bench.aggregator)
-    _run(bench, bench.reduction(), 0, min(bench.rounds, 50))
+    _run(bench, bench.reduction(), 0, 0, min(bench.rounds, 50))
     after = bench.aggregator.log_weights(*question, bench.loss)
     require(
         same(before, after) and pickle.dumps(bench.aggregator) == state,
@@ -164,70 +155,39 @@ def _nothing_is_remembered(bench: Bench) -> None:
 
 
 def _weights_are_probabilities(bench: Bench) -> None:
-    reduction = bench.reduction()
-    for t, awake, row, answer in _stream(bench, 1):
-        play = reduction.predict(t, awake, row)
+    for t, row, play in _played(bench, bench.reduction(), 1):
         chances = play.probabilities
         good = (chances >= 0.0).all() and math.isclose(chances.sum(), 1.0, rel_tol=1e-9)
         require(good, f"the weights {chances.ravel()} are no probabilities in round {t}.")
         low, high = row.values.min(), row.values.max()
         inside = bench.play == "substitution" or low - 1e-9 <= play.prediction <= high + 1e-9
         require(inside, f"the play {play.prediction} is outside the advice in round {t}.")
-        reduction.learn(t, awake, row, answer(play.prediction))
 
 
 def _split_and_resume_is_one_pass(bench: Bench) -> None:
-    half = bench.rounds // 2
-    whole, first = bench.reduction(), bench.reduction()
-    expected = _run(bench, whole, 2, bench.rounds)
-    _run(bench, first, 2, half)
-    for how, resumed in (("copy", copy.deepcopy(first)), ("pickle", _pickled(first))):
-        found = _run(bench, resumed, 2, bench.rounds, skip=half)
+    half, first = bench.rounds // 2, bench.reduction()
+    expected = _run(bench, bench.reduction(), 2)
+    _run(bench, first, 2, 0, half)
+    for how, resumed in copies(first, "pickled").items():
         require(
-            same(np.array(found), np.array(expected[half:])),
+            same(_run(bench, resumed, 2, half), expected[half:]),
             f"going on from a {how} made in mid-stream gives other predictions.",
         )
-
-
-def _pickled(reduction: Reduction) -> Reduction:
-    try:
-        restored: Reduction = pickle.loads(pickle.dumps(reduction))
-    except Exception as error:
-        raise CheckFailed(f"it cannot be pickled: {error!r}.") from error
-    return restored
 
 
 def _replay_is_the_loop(bench: Bench) -> None:
     if not bench.loss.convex:
         return  # ridge advises numbers
-    generator = np.random.default_rng(3)
-    features = generator.normal(size=(bench.rounds, 2))
-    labels = generator.random(bench.rounds).round()
-    members = generator.random((bench.rounds, GROUPS)).round(1)
-    members[:, 0] = 1.0
-    options = {"aggregator": bench.aggregator, "loss": bench.loss, "play": bench.play}
-    result = replay(features, labels, members, learner=Ridge(), **options)
-    reduction = Reduction([Ridge()], **options)
-    everybody = np.arange(GROUPS)
-    reduction.reserve(everybody, 2, everybody, [1.0] * GROUPS)
-    for t in range(bench.rounds):
-        groups = np.flatnonzero(members[t])
-        row = Row(np.arange(2), features[t], ["x0", "x1"])
-        awake = Awake(groups, members[t, groups])
-        found = bench.loss.decode(reduction.predict(t, awake, row).prediction)
-        reduction.learn(t, awake, row, labels[t])
-        require(
-            same(found, float(result.prediction[t])),
-            f"row {t} of a replay predicts {result.prediction[t]!r}, the loop {found!r}.",
-        )
+    members = np.random.default_rng(3).random((bench.rounds, GROUPS)).round(1)
+    members[:, 0] = members[0] = 1.0  # groups are numbered as they come
+    parts = {"aggregator": bench.aggregator, "loss": bench.loss, "play": bench.play}
+    replay_is_the_loop(members, Ridge(), **parts)
 
 
 def _bounds_hold(bench: Bench) -> None:
-    for seed in range(len(ADVERSARIES)):
+    for seed, adversary in enumerate(ADVERSARIES):
         reduction = bench.reduction()
-        for t, awake, row, answer in _stream(bench, seed):
-            prediction = reduction.predict(t, awake, row).prediction
-            reduction.learn(t, awake, row, answer(prediction))
+        for t, _, _ in _played(bench, reduction, seed):
             names = ("regret", "absolute", "mass")
             regret, absolute, mass = (reduction.state.column(name, GROUPS) for name in names)
             bound = bench.aggregator.bound(regret, absolute, mass / mass.sum(), bench.loss)
@@ -235,7 +195,7 @@ def _bounds_hold(bench: Bench) -> None:
             require(
                 excess <= ROUNDING * (1.0 + t),
                 f"after {t + 1} rounds the regret to an expert exceeds its bound by {excess:.3g} "
-                f"({bench}; the adversary is {ADVERSARIES[seed].__name__[1:]}).",
+                f"({bench.loss} with {bench.play} play; the adversary is {adversary}).",
             )
 
 
@@ -251,60 +211,39 @@ AGGREGATOR_CHECKS: tuple[Callable[[Bench], None], ...] = (
 )
 
 
-# The adversaries: each sees the round, the experts' advice and the play before it sets the label.
+Adversary: TypeAlias = Callable[[int, Vector, float, np.random.Generator], Any]
+ADVERSARIES: dict[str, Adversary] = {
+    "random": lambda t, advice, prediction, chance: chance.integers(2),
+    "contrary": lambda t, advice, prediction, chance: prediction < 0.5,
+    "partial_to_the_last": lambda t, advice, prediction, chance: advice[-1] >= 0.5,
+    "fickle": lambda t, advice, prediction, chance: advice[t // 25 % advice.size] >= 0.5,
+}
+"""Each sees the round, the experts' advice and the play before it sets the label, 0 or 1."""
 
 
-def _random(t: int, advice: Vector, prediction: float, generator: Any) -> float:
-    del t, advice, prediction
-    return float(generator.integers(2))
-
-
-def _contrary(t: int, advice: Vector, prediction: float, generator: Any) -> float:
-    del t, advice, generator
-    return 1.0 if prediction < 0.5 else 0.0
-
-
-def _partial_to_the_last(t: int, advice: Vector, prediction: float, generator: Any) -> float:
-    del t, prediction, generator
-    return float(advice[-1] >= 0.5)
-
-
-def _fickle(t: int, advice: Vector, prediction: float, generator: Any) -> float:
-    del prediction, generator
-    return float(advice[t // 25 % advice.size] >= 0.5)
-
-
-ADVERSARIES = (_random, _contrary, _partial_to_the_last, _fickle)
-
-
-def _stream(bench: Bench, seed: int) -> Iterator[tuple[int, Awake, Row, Callable[[float], float]]]:
-    """Rounds with random advice and random groups awake, some of them in part."""
+def _played(
+    bench: Bench, reduction: Reduction, seed: int, first: int = 0, last: int | None = None
+) -> Iterator[tuple[int, Row, Play]]:
+    """Rounds with random advice and random groups awake, some of them in part; some are played."""
     generator = np.random.default_rng(seed)
-    adversary = ADVERSARIES[seed % len(ADVERSARIES)]
-    low, high = bench.loss.advice_range
-    for t in range(bench.rounds):
-        advice = np.clip(generator.beta(0.3, 0.3, len(ADVICE)), low, high)
-        if not bench.loss.convex:
-            advice = advice.round()
+    adversary = list(ADVERSARIES.values())[seed % len(ADVERSARIES)]
+    for t in range(bench.rounds if last is None else last):
+        advice = np.clip(generator.beta(0.3, 0.3, len(ADVICE)), *bench.loss.advice_range)
+        row = Row(np.arange(len(ADVICE)), advice if bench.loss.convex else advice.round(), ADVICE)
         weights = np.where(generator.random(GROUPS) < 0.5, 1.0, generator.random(GROUPS))
         weights *= generator.random(GROUPS) < 0.6
         weights[0] = 1.0
-        groups = np.flatnonzero(weights)
-        awake = Awake(groups.astype(np.int64), weights[groups])
-        chance = np.random.default_rng([seed, t])
-
-        def answer(
-            prediction: float, t: int = t, advice: Vector = advice, chance: Any = chance
-        ) -> float:
-            return adversary(t, advice, prediction, chance)
-
-        yield t, awake, Row(np.arange(len(ADVICE)), advice, ADVICE), answer
+        if t >= first:
+            groups = np.flatnonzero(weights)
+            awake = Awake(groups, weights[groups])
+            play = reduction.predict(t, awake, row)
+            chance = np.random.default_rng([seed, t])
+            label = float(adversary(t, row.values, play.prediction, chance))
+            reduction.learn(t, awake, row, label)
+            yield t, row, play
 
 
-def _run(bench: Bench, reduction: Reduction, seed: int, rounds: int, skip: int = 0) -> list[float]:
-    found = []
-    for t, awake, row, answer in itertools.islice(_stream(bench, seed), skip, rounds):
-        prediction = reduction.predict(t, awake, row).prediction
-        found.append(prediction)
-        reduction.learn(t, awake, row, answer(prediction))
-    return found
+def _run(
+    bench: Bench, reduction: Reduction, seed: int, first: int = 0, last: int | None = None
+) -> list[float]:
+    return [play.prediction for _, _, play in _played(bench, reduction, seed, first, last)]

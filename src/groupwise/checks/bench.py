@@ -1,19 +1,24 @@
-"""A learner on the bench: the model it runs in, and the streams it runs through.
+"""What is on the bench: a learner in its model, the streams it runs through, and how checks fail.
 
 The one who sets a label sees the prediction first.
 """
 
 import copy
+import math
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from groupwise.arrays import Vector
+from groupwise.errors import GroupwiseError
 from groupwise.groups import Group, by, weight, where
 from groupwise.losses import Loss
 from groupwise.model import Groupwise
-from groupwise.protocols import Learner
+from groupwise.replaying import replay
 
 Answer: TypeAlias = Callable[[Any], Any]
 """Gives the label of a round, knowing what was predicted."""
@@ -26,6 +31,44 @@ FEATURES = ["u", "v", "one"]
 KINDS = ("plain", "striped", "dotted")
 POOL = 40
 """How many different rows there are."""
+
+
+class CheckFailed(GroupwiseError, AssertionError):
+    """A component does not keep its contract; the message says which part of it."""
+
+
+@contextmanager
+def during(check: str, component: object) -> Iterator[None]:
+    """Name the check and the component in whatever goes wrong inside."""
+    name = f"{getattr(component, 'name', type(component).__name__)}, {check}"
+    try:
+        yield
+    except CheckFailed as failure:
+        raise CheckFailed(f"{name}: {failure}") from None
+    except Exception as error:
+        raise CheckFailed(f"{name}: raised {error!r}.") from error
+
+
+def require(condition: object, message: str) -> None:
+    """Fail with the message unless the condition holds."""
+    if not condition:
+        raise CheckFailed(message)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, bit for bit; two NaN are equal."""
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)
+    return bool(np.array_equal(one, other))
+
+
+def copies(component: object, what: str = "copied or pickled") -> dict[str, Any]:
+    """A copy made in either way."""
+    try:
+        pickled = pickle.loads(pickle.dumps(component))
+        return {"deep copy": copy.deepcopy(component), "pickle": pickled}
+    except Exception as error:
+        raise CheckFailed(f"it cannot be {what}: {error!r}.") from error
 
 
 @dataclass(frozen=True)
@@ -43,17 +86,12 @@ class Bench:
         """A fresh model with the learner on every group."""
         return Groupwise(
             self.groups,
-            learner=copy.deepcopy(self.learner),
+            learner=self.fresh(),
             loss=self.loss,
             features=self.features,
             indicators=False,
             seed=seed,
         )
-
-    @property
-    def is_object(self) -> bool:
-        """Does it advise and update itself, so that it can be called directly?"""
-        return isinstance(self.learner, Learner)
 
     @property
     def randomised(self) -> bool:
@@ -81,10 +119,35 @@ def run(bench: Bench, model: Groupwise, rounds: Any) -> list[Any]:
     return found
 
 
+def replay_is_the_loop(members: Vector, learner: Any, **parts: Any) -> None:
+    """Check that a replay of random rows, in these groups, predicts what a model does in a loop."""
+    generator = np.random.default_rng(5)
+    features = generator.normal(size=(len(members), 3))
+    labels = generator.random(len(members)).round()
+    result = replay(features, labels, members, learner=copy.deepcopy(learner), **parts)
+    groups = [f"in{g}" for g in range(members.shape[1])]
+    numbers = ["x0", "x1", "x2"]
+    model = Groupwise(
+        [weight(group) for group in groups],
+        learner,
+        features=numbers,
+        indicators=False,
+        always_on=False,
+        **parts,
+    )
+    for t, row in enumerate(np.column_stack([features, members]).tolist()):
+        ticket = model.predict(dict(zip([*numbers, *groups], row, strict=True)))
+        require(
+            same(ticket.prediction, float(result.prediction[t])),
+            f"row {t} of a replay predicts {result.prediction[t]!r}, the loop "
+            f"{ticket.prediction!r}.",
+        )
+        model.learn(ticket, labels[t])
+
+
 def declarations(fractional: bool) -> list[Group]:
     """Groups that overlap; fractional ones where the learner takes them."""
-    groups = [by("kind"), where("u", ">", 0.3)]
-    return [*groups, weight("share")] if fractional else groups
+    return [by("kind"), where("u", ">", 0.3), *([weight("share")] if fractional else [])]
 
 
 def linear(seed: int) -> Rounds:
@@ -93,8 +156,7 @@ def linear(seed: int) -> Rounds:
     rules = {kind: generator.normal(size=2) / 3 for kind in KINDS}
     for row in _rows(generator):
         mean = 0.5 + rules[row["kind"]] @ [row["u"], row["v"]]
-        label = float(np.clip(mean + generator.normal() / 10, 0.0, 1.0))
-        yield row, _always(label)
+        yield row, _always(np.clip(mean + generator.normal() / 10, 0.0, 1.0))
 
 
 def contrary(seed: int) -> Rounds:
@@ -106,12 +168,11 @@ def contrary(seed: int) -> Rounds:
 def switching(seed: int) -> Rounds:
     """A rule that turns round every 30 rounds, just when it has been learned."""
     for t, row in enumerate(_rows(np.random.default_rng(seed))):
-        towards = (row["u"] > 0) == (t // 30 % 2 == 0)
-        yield row, _always(float(towards))
+        yield row, _always((row["u"] > 0) == (t // 30 % 2 == 0))
 
 
-def _always(label: float) -> Answer:
-    return lambda prediction: label
+def _always(label: Any) -> Answer:
+    return lambda prediction: float(label)
 
 
 def _rows(generator: np.random.Generator) -> Iterator[dict[str, Any]]:

@@ -6,19 +6,32 @@ import math
 import os
 import pickle
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from groupwise.checks.bench import FEATURES, STREAMS, Bench, Source, declarations, run
-from groupwise.checks.failure import CheckFailed, during, require, same
+from groupwise.checks.bench import (
+    FEATURES,
+    STREAMS,
+    Bench,
+    CheckFailed,
+    Source,
+    copies,
+    declarations,
+    during,
+    replay_is_the_loop,
+    require,
+    run,
+    same,
+)
 from groupwise.errors import ConfigurationError, GroupwiseError, SnapshotError
-from groupwise.groups import where
 from groupwise.losses import Loss, Square
 from groupwise.model import Groupwise
-from groupwise.protocols import Row
-from groupwise.replaying import replay
+from groupwise.protocols import Learner, Row
 from groupwise.snapshot import load
 
 ROUNDING = 1e-9
@@ -52,20 +65,20 @@ def check_learner(
     >>> from groupwise.learners import Ridge
     >>> check_learner(Ridge(), rounds=40)
     """
-    fractional = bool(getattr(learner, "takes_weights", True))
     with during("construction", learner):
         bench = Bench(
             learner,
             Square() if loss is None else loss,
-            declarations(fractional) if groups is None else groups,
+            declarations(takes_weights(learner)) if groups is None else groups,
             FEATURES if streams is None else features,
             STREAMS if streams is None else streams,
             rounds,
         )
         bench.model()
     for check in LEARNER_CHECKS:
-        with during(check.__name__.removeprefix("_").replace("_", " "), learner):
-            check(bench)
+        if isinstance(learner, Learner) or check not in OBJECT_CHECKS:
+            with during(check.__name__.removeprefix("_").replace("_", " "), learner):
+                check(bench)
 
 
 def _advice_is_finite(bench: Bench) -> None:
@@ -100,15 +113,12 @@ def _advise_changes_nothing(bench: Bench) -> None:
 def _copies_are_independent(bench: Bench) -> None:
     for source in bench.streams.values():
         rounds = list(itertools.islice(source(2), bench.rounds))
-        model = bench.model()
-        half = len(rounds) // 2
+        model, half, row = bench.model(), len(rounds) // 2, rounds[0][0]
         run(bench, model, rounds[:half])
-        row = rounds[0][0]
         before = copy.deepcopy(model).predict(row).advice
         run(bench, copy.deepcopy(model), rounds[half:])
-        after = model.predict(row).advice
         require(
-            same(before, after),
+            same(before, model.predict(row).advice),
             "what a deep copy learned changed the original: state is kept outside the object, "
             "in its class or in its module.",
         )
@@ -131,87 +141,49 @@ def _memory_is_bounded(bench: Bench) -> None:
 def _split_and_resume_is_one_pass(bench: Bench) -> None:
     for source in bench.streams.values():
         rounds = list(itertools.islice(source(4), bench.rounds))
-        half = len(rounds) // 2
-        model = bench.model()
+        model, half = bench.model(), len(rounds) // 2
         run(bench, model, rounds[:half])
-        resumed = {
-            "a deep copy": copy.deepcopy(model),
-            "a pickle": pickle.loads(pickle.dumps(model)),
-        }
-        snapshot = _through_a_file(model)
-        if snapshot is not None:
-            resumed["a snapshot"] = snapshot
+        resumed = copies(model)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.gw")
+            with suppress(SnapshotError):  # said by name; not every learner can be saved
+                model.save(path)
+            if os.path.exists(path):
+                resumed["snapshot"] = load(path)
         expected = run(bench, model, rounds[half:])
         for how, other in resumed.items():
-            found = run(bench, other, rounds[half:])
             require(
-                all(same(a, b) for a, b in zip(expected, found, strict=True)),
-                f"going on from {how} made in mid-stream gives other predictions.",
+                all(map(same, expected, run(bench, other, rounds[half:]))),
+                f"going on from a {how} made in mid-stream gives other predictions.",
             )
             require(
                 str(other.regret()) == str(model.regret()),
-                f"going on from {how} made in mid-stream gives another regret table.",
+                f"going on from a {how} made in mid-stream gives another regret table.",
             )
-
-
-def _through_a_file(model: Groupwise) -> Groupwise | None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model.gw")
-        try:
-            model.save(path)
-        except SnapshotError:
-            return None  # said by name; not every learner can be saved
-        model = load(path)
-        return model if isinstance(model, Groupwise) else None
 
 
 def _replay_is_the_loop(bench: Bench) -> None:
     if hasattr(bench.learner, "context_width"):
         return  # these cannot enter a replay, and say so
-    generator = np.random.default_rng(5)
-    features = generator.normal(size=(bench.rounds, 3))
-    labels = generator.random(bench.rounds).round()
-    members = generator.random((bench.rounds, 3)) < 0.5
+    members = np.random.default_rng(5).random((bench.rounds, 3)) < 0.5
     members[0] = True  # groups are numbered as they come
     members[:, 0] |= ~members.any(axis=1)
-    result = replay(features, labels, members.astype(float), learner=bench.fresh(), loss=bench.loss)
-    model = Groupwise(
-        [where(f"in{g}", "==", 1) for g in range(3)],
-        learner=bench.fresh(),
-        loss=bench.loss,
-        features=["x0", "x1", "x2"],
-        indicators=False,
-        always_on=False,
-    )
-    for t in range(bench.rounds):
-        row: dict[str, Any] = {f"x{i}": float(x) for i, x in enumerate(features[t])}
-        row.update({f"in{g}": int(member) for g, member in enumerate(members[t])})
-        ticket = model.predict(row)
-        require(
-            same(ticket.prediction, float(result.prediction[t])),
-            f"row {t} of a replay predicts {result.prediction[t]!r}, the loop "
-            f"{ticket.prediction!r}.",
-        )
-        model.learn(ticket, labels[t])
+    replay_is_the_loop(members.astype(float), bench.fresh(), loss=bench.loss)
 
 
 def _certificates_hold(bench: Bench) -> None:
     for name, source in bench.streams.items():
         for delayed in (False, True):
-            excess = [_excess(bench, source, seed, delayed) for seed in range(_seeds(bench))]
+            seeds = range(20 if bench.randomised else 2)  # expectations are seen on the average
+            excess = [_excess(bench, source, seed, delayed) for seed in seeds]
+            late = ", labels late" if delayed else ""
             for group in excess[0]:
                 mean = float(np.mean([one[group] for one in excess]))
-                late = ", labels late" if delayed else ""
                 require(
                     mean <= 0.0,
                     f"regret on {group!r} exceeds its certificate by {mean:.3g} on the {name} "
                     f"stream{late}: the learner does not do at settlement what it said it would.",
                 )
-
-
-def _seeds(bench: Bench) -> int:
-    """What holds in expectation is looked at on the average."""
-    return 20 if bench.randomised else 2
 
 
 def _excess(bench: Bench, source: Source, seed: int, delayed: bool) -> dict[str, float]:
@@ -220,47 +192,34 @@ def _excess(bench: Bench, source: Source, seed: int, delayed: bool) -> dict[str,
     generator = np.random.default_rng(seed)
     tickets: list[Any] = []
     played: list[Any] = []
-    worst: dict[str, float] = {}
+    worst: dict[str, float] = defaultdict(lambda: -math.inf)
     for t, (row, answer) in enumerate(itertools.islice(source(seed), bench.rounds), 1):
         ticket = model.predict(row)
         played.append(ticket.prediction)
         tickets.append((ticket, answer(bench.shown(played))))
-        while len(tickets) > (20 if delayed else 0) or (tickets and t == bench.rounds):
-            model.learn(*tickets.pop(int(generator.integers(len(tickets)))))
         at_end = t == bench.rounds
+        while len(tickets) > (20 if delayed and not at_end else 0):
+            model.learn(*tickets.pop(int(generator.integers(len(tickets)))))
         if at_end or (t % 10 == 0 and not bench.randomised):
             for line in model.regret():
                 require(math.isfinite(line["regret"]), f"regret is {line['regret']}.")
                 gap = line["regret"] - line["certificate"]
                 gap -= ROUNDING * bench.loss.unit * (1.0 + line["rounds"])
-                worst[line["group"]] = max(gap, worst.get(line["group"], -math.inf))
+                worst[line["group"]] = max(gap, worst[line["group"]])
     return worst
 
 
-# Learners that are objects with advise and update are called directly, too.
-
-
 def _rows_stay_as_they_are(bench: Bench) -> None:
-    if not bench.is_object:
-        return
     learner = bench.fresh()
     for t, (row, label) in enumerate(_numbers(bench.rounds)):
         given = copy.deepcopy(row)
-        for step in ("advise", "update"):
-            if step == "advise":
-                _advise(learner, row, t)
-            else:
-                learner.update(row, label, 1.0)
-            kept = same(row.values, given.values) and same(row.indices, given.indices)
-            require(
-                kept and list(row.names) == list(given.names),
-                f"{step} changed the row that it was given.",
-            )
+        update = partial(learner.update, row, label, 1.0)
+        for step, call in {"advise": partial(_advise, learner, row, t), "update": update}.items():
+            call()
+            require(all(map(same, row, given)), f"{step} changed the row that it was given.")
 
 
 def _rows_are_not_held_on_to(bench: Bench) -> None:
-    if not bench.is_object:
-        return
     kept, spoiled = bench.fresh(), bench.fresh()
     for t, (row, label) in enumerate(_numbers(bench.rounds)):
         one, two = _advise(kept, row, t), _advise(spoiled, copy.deepcopy(row), t)
@@ -272,15 +231,12 @@ def _rows_are_not_held_on_to(bench: Bench) -> None:
         kept.update(copy.deepcopy(row), label, 1.0)
         lent = copy.deepcopy(row)
         spoiled.update(lent, label, 1.0)
-        lent.values[:] = 1e9
-        lent.indices[:] = 0
+        lent.values[:], lent.indices[:] = 1e9, 0
 
 
 def _draws_are_of_their_key(bench: Bench) -> None:
-    if not (bench.is_object and hasattr(bench.learner, "draw")):
-        return
     learner = bench.fresh()
-    for t, (row, label) in enumerate(_numbers(bench.rounds)):
+    for t, (row, label) in enumerate(_numbers(bench.rounds if hasattr(learner, "draw") else 0)):
         once, _, again = (_advise(learner, row, number) for number in (t, t + 1, t))
         require(
             same(once, again),
@@ -291,13 +247,9 @@ def _draws_are_of_their_key(bench: Bench) -> None:
 
 
 def _new_features_are_met(bench: Bench) -> None:
-    if not bench.is_object:
-        return
     learner = bench.fresh()
-    names: list[str] = []
     for t in range(8):
-        names = [*names, f"feature {t}"]
-        row = Row(np.arange(t + 1), np.full(t + 1, 0.1), names)
+        row = Row(np.arange(t + 1), np.full(t + 1, 0.1), [f"feature {i}" for i in range(t + 1)])
         try:
             advice = _advise(learner, row, t)
             learner.update(row, 0.5, 1.0)
@@ -307,17 +259,11 @@ def _new_features_are_met(bench: Bench) -> None:
 
 
 def _copies_are_the_same(bench: Bench) -> None:
-    if not bench.is_object:
-        return
     learner = bench.fresh()
     rows = _numbers(bench.rounds)
     for row, label in rows:
         learner.update(row, label, 1.0)
-    try:
-        copies = {"deep copy": copy.deepcopy(learner), "pickle": _pickled(learner)}
-    except Exception as error:
-        raise CheckFailed(f"it cannot be copied or pickled: {error!r}.") from error
-    for how, other in copies.items():
+    for how, other in copies(learner).items():
         for t, (row, _) in enumerate(rows):
             require(
                 same(_advise(learner, row, t), _advise(other, row, t)),
@@ -326,22 +272,23 @@ def _copies_are_the_same(bench: Bench) -> None:
 
 
 def _fractional_groups_are_served_or_refused(bench: Bench) -> None:
-    if not bench.is_object:
-        return
-    takes = bool(getattr(bench.learner, "takes_weights", True))
     learner = bench.fresh()
-    for t, (row, label) in enumerate(_numbers(20)):
-        if takes:
-            learner.update(row, label, 0.25)
-            advice = _advise(learner, row, t, weight=0.25)
-            require(math.isfinite(advice), f"its advice with weight 0.25 is {advice}.")
-    if not takes:
+    if not takes_weights(learner):
         model = Groupwise(declarations(True), learner=learner, features=FEATURES)
         try:
             model.predict({"kind": "plain", "u": 0.5, "v": 0.1, "one": 1.0, "share": 0.5})
         except ConfigurationError:
             return
         raise CheckFailed("it takes no weights, and a fractional group was not refused.")
+    for t, (row, label) in enumerate(_numbers(20)):
+        learner.update(row, label, 0.25)
+        advice = _advise(learner, row, t, weight=0.25)
+        require(math.isfinite(advice), f"its advice with weight 0.25 is {advice}.")
+
+
+def takes_weights(learner: Any) -> bool:
+    """Does it serve fractional groups?"""
+    return bool(getattr(learner, "takes_weights", True))
 
 
 def _numbers(rounds: int) -> list[tuple[Row, float]]:
@@ -360,19 +307,19 @@ def _advise(learner: Any, row: Row, number: int, weight: float = 1.0) -> float:
     return float(learner.advise(row, weight))
 
 
-def _pickled(learner: Any) -> Any:
-    return pickle.loads(pickle.dumps(learner))
-
-
-LEARNER_CHECKS: tuple[Callable[[Bench], None], ...] = (
-    _advice_is_finite,
-    _advise_changes_nothing,
+OBJECT_CHECKS: tuple[Callable[[Bench], None], ...] = (
     _rows_stay_as_they_are,
     _rows_are_not_held_on_to,
     _draws_are_of_their_key,
     _new_features_are_met,
     _copies_are_the_same,
     _fractional_groups_are_served_or_refused,
+)
+"""For learners that are objects with advise and update, which are called directly."""
+LEARNER_CHECKS: tuple[Callable[[Bench], None], ...] = (
+    _advice_is_finite,
+    _advise_changes_nothing,
+    *OBJECT_CHECKS,
     _copies_are_independent,
     _memory_is_bounded,
     _split_and_resume_is_one_pass,

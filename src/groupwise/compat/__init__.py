@@ -1,1 +1,89 @@
 """Thin adapters: a Groupwise model as an estimator of river or of scikit-learn."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from groupwise.arrays import Vector
+from groupwise.errors import ConfigurationError
+from groupwise.groups import Group, by
+from groupwise.losses import Loss, Square, Unbounded
+from groupwise.model import Groupwise
+from groupwise.protocols import Aggregator
+
+INTERCEPT = "(intercept)"
+"""The field that is 1 in every row, where the adapter adds one."""
+TARGET = "(label)"
+"""The column in which labels go into a replay."""
+
+
+class Adapter:
+    """The parameters that both adapters have, stored as given, and the model they describe."""
+
+    def __init__(
+        self,
+        groups: Sequence[str | int | Group] | None = None,
+        range: tuple[float, float] | None = None,
+        learner: Any = None,
+        aggregator: Aggregator | None = None,
+        features: Sequence[Any] | Mapping[Any, tuple[float, float]] | None = None,
+        indicators: bool = True,
+        intercept: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.groups = groups
+        self.range = range
+        self.learner = learner
+        self.aggregator = aggregator
+        self.features = features
+        self.indicators = indicators
+        self.intercept = intercept
+        self.seed = seed
+
+    def _name(self, column: Any) -> Any:
+        """What a column that the parameters give is called."""
+        return column
+
+    def _build(self) -> Groupwise:
+        """The model: names of columns are ``by(name)``, and a range makes the loss.
+
+        Declarations are copied: one remembers its names once it is used, and suites that test
+        estimators compare parameters before and after.
+        """
+        given: Any = () if self.groups is None else self.groups
+        names = map(self._name, [given] if isinstance(given, (str, Group)) else given)
+        groups = [by(name) if isinstance(name, str) else copy.deepcopy(name) for name in names]
+        loss: Loss = Unbounded()
+        if self.range is not None:
+            try:
+                low, high = self.range
+            except (TypeError, ValueError):
+                raise ConfigurationError(
+                    f"range={self.range!r}. Give (low, high), between which all labels are, or "
+                    "None."
+                ) from None
+            loss = Square(low, high)
+        features: Any = self.features
+        if isinstance(features, Mapping):
+            ends = {INTERCEPT: (0.0, 1.0)} if self.intercept else {}
+            features = {self._name(column): bounds for column, bounds in features.items()} | ends
+        elif features is not None and not isinstance(features, str):
+            features = [*map(self._name, features), *([INTERCEPT] if self.intercept else [])]
+        return Groupwise(
+            groups,
+            learner=self.learner,
+            aggregator=self.aggregator,
+            loss=loss,
+            features=features,
+            indicators=self.indicators,
+            clip=self.range is not None,
+            seed=self.seed,
+        )
+
+
+def widened(seen: tuple[float, float] | None, labels: Vector | float) -> tuple[float, float]:
+    """The running range of the labels after some more of them."""
+    low, high = float(np.min(labels)), float(np.max(labels))
+    return (low, high) if seen is None else (min(seen[0], low), max(seen[1], high))

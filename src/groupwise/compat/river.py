@@ -1,14 +1,14 @@
 """A Groupwise model as a regressor of river."""
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupwise.compat.settings import INTERCEPT, build, widened
-from groupwise.errors import ConfigurationError
+from groupwise.compat import INTERCEPT, TARGET, Adapter, widened
+from groupwise.errors import ConfigurationError, is_finite
 from groupwise.extras import needed_by
 from groupwise.groups import Group
 from groupwise.model import Groupwise
@@ -22,11 +22,8 @@ with needed_by("The adapter for river"):
 if TYPE_CHECKING:
     import pandas as pd
 
-TARGET = "(label)"
-"""The column in which labels go into a replay."""
 
-
-class GroupwiseRegressor(base.MiniBatchRegressor):
+class GroupwiseRegressor(Adapter, base.MiniBatchRegressor):
     """Square-loss regression with a regret guarantee for every group at once, for river.
 
     ``predict_one`` and ``learn_one`` are those of :class:`groupwise.Groupwise`; ``learn_many`` and
@@ -77,39 +74,22 @@ class GroupwiseRegressor(base.MiniBatchRegressor):
         seed: int = 0,
         outstanding: int = 1_000,
     ) -> None:
-        self.groups = groups
-        self.range = range
-        self.learner = learner
-        self.aggregator = aggregator
-        self.features = features
-        self.indicators = indicators
-        self.intercept = intercept
-        self.seed = seed
+        super().__init__(groups, range, learner, aggregator, features, indicators, intercept, seed)
         self.outstanding = outstanding
         self.label_range: tuple[float, float] | None = None
         self._model: Groupwise | None = None
-        self._tickets: OrderedDict[int, tuple[Hashable, Ticket]] = OrderedDict()
+        self._tickets: dict[int, tuple[Hashable, Ticket]] = {}
         self._places: dict[Hashable, deque[int]] = {}
 
     @property
     def model(self) -> Groupwise:
         """The model inside, for tickets, snapshots and all else."""
         if self._model is None:
-            whole = isinstance(self.outstanding, int) and not isinstance(self.outstanding, bool)
-            if not whole or self.outstanding < 0:
+            if not is_finite(self.outstanding, int) or self.outstanding < 0:
                 raise ConfigurationError(
                     f"outstanding must be a whole number, 0 or more, not {self.outstanding!r}."
                 )
-            self._model = build(
-                groups=self.groups,
-                range=self.range,
-                learner=self.learner,
-                aggregator=self.aggregator,
-                features=self.features,
-                indicators=self.indicators,
-                intercept=self.intercept,
-                seed=self.seed,
-            )
+            self._model = self._build()
         return self._model
 
     def regret(self) -> RegretTable:
@@ -118,20 +98,23 @@ class GroupwiseRegressor(base.MiniBatchRegressor):
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The prediction for a row."""
-        ticket = self.model.predict(self._row(x))
-        self._remember(_key(x), ticket)
+        ticket, key = self.model.predict(self._row(x)), _key(x)
+        self._tickets[ticket.number] = key, ticket
+        self._places.setdefault(key, deque()).append(ticket.number)
+        while len(self._tickets) > self.outstanding:
+            oldest, dropped = next(iter(self._tickets.values()))
+            self.model.forget(dropped)
+            self._let_go(oldest)
         return float(ticket.prediction)
 
     def learn_one(self, x: dict[Any, Any], y: float) -> None:
         """Learn from a row's label."""
-        model = self.model
         key = _key(x)
-        ticket = self._recall(key)
-        if ticket is None:
-            model.learn_one(self._row(x), y)
-        else:
-            model.learn(ticket, y)
+        if key in self._places:
+            self.model.learn(self._tickets[self._places[key][0]][1], y)
             self._let_go(key)
+        else:
+            self.model.learn_one(self._row(x), y)
         self.label_range = widened(self.label_range, float(y))
 
     def predict_many(self, X: "pd.DataFrame") -> "pd.Series":
@@ -148,37 +131,20 @@ class GroupwiseRegressor(base.MiniBatchRegressor):
             raise ConfigurationError(f"X has {len(X)} rows and y has shape {labels.shape}.")
         if not len(X):
             return
-        if self._places:
-            rows = X.to_dict(orient="records")
-            if any(_key(x) in self._places for x in rows):
-                for x, label in zip(rows, labels.tolist(), strict=True):
-                    self.learn_one(x, label)
-                return
+        rows = X.to_dict(orient="records") if self._places else []
+        if any(_key(x) in self._places for x in rows):
+            for x, label in zip(rows, labels.tolist(), strict=True):
+                self.learn_one(x, label)
+            return
         frame = X.rename(columns=str)
-        frame = frame[sorted(frame.columns)].assign(**{TARGET: labels})
-        if self.intercept:
-            frame[INTERCEPT] = 1.0
-        self.model.replay(frame, TARGET)
+        added = {TARGET: labels, **({INTERCEPT: 1.0} if self.intercept else {})}
+        self.model.replay(frame[sorted(frame.columns)].assign(**added), TARGET)
         self.label_range = widened(self.label_range, labels)
 
     def _row(self, x: Mapping[Any, Any]) -> dict[str, Any]:
         """The row with its fields in order: river wants no number to depend on theirs."""
-        row = dict(sorted(((str(name), value) for name, value in x.items()), key=itemgetter(0)))
-        if self.intercept:
-            row[INTERCEPT] = 1.0
-        return row
-
-    def _remember(self, key: Hashable, ticket: Ticket) -> None:
-        self._tickets[ticket.number] = key, ticket
-        self._places.setdefault(key, deque()).append(ticket.number)
-        while len(self._tickets) > self.outstanding:
-            oldest, dropped = next(iter(self._tickets.values()))
-            self.model.forget(dropped)
-            self._let_go(oldest)
-
-    def _recall(self, key: Hashable) -> Ticket | None:
-        places = self._places.get(key)
-        return None if places is None else self._tickets[places[0]][1]
+        fields = sorted(((str(name), value) for name, value in x.items()), key=itemgetter(0))
+        return dict([*fields, (INTERCEPT, 1.0)] if self.intercept else fields)
 
     def _let_go(self, key: Hashable) -> None:
         """Forget the oldest prediction for this row."""
@@ -191,8 +157,6 @@ class GroupwiseRegressor(base.MiniBatchRegressor):
 def _key(x: Mapping[Any, Any]) -> Hashable:
     """What tells rows apart, whatever the order of their fields."""
     try:
-        key = frozenset(x.items())
-        hash(key)
+        return frozenset(x.items())
     except TypeError:
         return frozenset((name, repr(value)) for name, value in x.items())
-    return key

@@ -1,7 +1,7 @@
 """A Groupwise model as a regressor of scikit-learn."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from groupwise.arrays import Vector
-from groupwise.compat.settings import INTERCEPT, build, widened
+from groupwise.compat import INTERCEPT, TARGET, Adapter, widened
 from groupwise.errors import ConfigurationError
 from groupwise.extras import needed_by
-from groupwise.groups import Group
 from groupwise.model import Groupwise
-from groupwise.protocols import Aggregator
 from groupwise.regret.table import RegretTable
 
 with needed_by("The adapter for scikit-learn"):
@@ -28,13 +26,11 @@ with needed_by("The adapter for scikit-learn"):
         validate_data,
     )
 
-TARGET = "(label)"
-"""The column in which labels go into a replay."""
 BACKENDS = ("pyarrow", "polars", "pandas")
 """Libraries that can hold an array as a frame; the first that is installed does."""
 
 
-class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class GroupwiseRegressor(Adapter, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Square-loss regression with a regret guarantee for every group at once, for scikit-learn.
 
     ``fit`` starts afresh and runs through the rows in their order, predicting each before learning
@@ -79,26 +75,6 @@ class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     shows both. Without: none.
     """
 
-    def __init__(
-        self,
-        groups: Sequence[str | int | Group] | None = None,
-        range: tuple[float, float] | None = None,
-        learner: Any = None,
-        aggregator: Aggregator | None = None,
-        features: Sequence[str | int] | Mapping[str | int, tuple[float, float]] | None = None,
-        indicators: bool = True,
-        intercept: bool = True,
-        seed: int = 0,
-    ) -> None:
-        self.groups = groups
-        self.range = range
-        self.learner = learner
-        self.aggregator = aggregator
-        self.features = features
-        self.indicators = indicators
-        self.intercept = intercept
-        self.seed = seed
-
     def fit(self, X: Any, y: ArrayLike) -> "GroupwiseRegressor":
         """Run through the rows from a fresh start."""
         return self._learn(X, y, fresh=True)
@@ -110,8 +86,8 @@ class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Vector:
         """What the model would predict for each row now."""
         check_is_fitted(self)
-        table = self._table(X, reset=False)
-        return np.array([self.model_.predict_one(row) for row in self._rows(table)], dtype=float)
+        rows = self._rows(self._table(X, reset=False))
+        return np.array([self.model_.predict_one(row) for row in rows], dtype=float)
 
     def regret(self) -> RegretTable:
         """Regret and certificate of every group over the rows learned from."""
@@ -145,26 +121,6 @@ class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.label_range_: tuple[float, float] = widened(seen, labels)
         return self
 
-    def _build(self) -> Groupwise:
-        groups: Any = self.groups
-        features: Any = self.features
-        if isinstance(groups, (list, tuple)):
-            groups = [self._name(item) for item in groups]
-        if isinstance(features, Mapping):
-            features = {self._name(column): bounds for column, bounds in features.items()}
-        elif isinstance(features, (list, tuple)):
-            features = [self._name(item) for item in features]
-        return build(
-            groups=groups,
-            range=self.range,
-            learner=self.learner,
-            aggregator=self.aggregator,
-            features=features,
-            indicators=self.indicators,
-            intercept=self.intercept,
-            seed=self.seed,
-        )
-
     def _name(self, column: Any) -> Any:
         """The name of a column given by number."""
         if isinstance(column, bool) or not isinstance(column, (int, np.integer)):
@@ -173,12 +129,7 @@ class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ConfigurationError(
                 f"There is no column {column}: X has {self.n_features_in_}, counted from 0."
             )
-        return self._names()[column]
-
-    def _names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return [str(name) for name in self.feature_names_in_]
-        return [f"x{i}" for i in np.arange(self.n_features_in_)]
+        return self._columns()[column]
 
     def _table(self, X: Any, reset: bool) -> "nw.DataFrame[Any] | Vector":
         """X as a frame that narwhals reads, or as an array."""
@@ -197,11 +148,11 @@ class GroupwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, table: "nw.DataFrame[Any] | Vector") -> Iterator[dict[str, Any]]:
         if isinstance(table, nw.DataFrame):
-            yield from table.iter_rows(named=True)
-        else:
-            names = self._columns()
-            for row in table.tolist():
-                yield dict(zip(names, row, strict=True))
+            return table.iter_rows(named=True)
+        names = self._columns()
+        return (dict(zip(names, row, strict=True)) for row in table.tolist())
 
     def _columns(self) -> list[str]:
-        return [*self._names(), INTERCEPT] if self.intercept else self._names()
+        unnamed = [f"x{i}" for i in range(self.n_features_in_)]
+        names = [str(name) for name in getattr(self, "feature_names_in_", unnamed)]
+        return [*names, INTERCEPT] if self.intercept else names

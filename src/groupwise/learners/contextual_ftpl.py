@@ -3,24 +3,23 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from groupwise.arrays import Index, Vector, capacity, enlarge
+from groupwise.arrays import Vector, capacity, enlarge
 from groupwise.errors import ConfigurationError, FeatureError
 from groupwise.kernels import contextual_ftpl
 from groupwise.kernels.layout import address
 from groupwise.kernels.stretch import addressed
-from groupwise.learners.actions import ActionBank, expected_minimum
+from groupwise.learners.actions import OracleBank, OracleLearner
 from groupwise.losses import Hamming, ZeroOne
-from groupwise.oracles import FiniteClass, Stumps, oracle_from_dict
-from groupwise.oracles.costs import context_matrix
+from groupwise.oracles import FiniteClass, Stumps
+from groupwise.oracles.policies import context_key, context_matrix
 from groupwise.protocols import Awake, Row, Setting
 from groupwise.store import Store
 
-PYTHON, STUMPS, TABLE = range(3)
 TUNING = 2.0
 """ε over the one that minimises the bound with 1 − e^{−x} ≤ x. The bound itself is flat on that
 side (8 % more at 750 rounds) and the noise is half as large."""
@@ -28,7 +27,7 @@ SETTINGS = ("transductive", "separator")
 
 
 @dataclass(frozen=True, eq=False)
-class ContextualFTPL:
+class ContextualFTPL(OracleLearner):
     """Contextual follow the perturbed leader, for labels 0 and 1 and any class with an ERM oracle.
 
     With c_τ = 1 − 2y_τ the costs of the group's earlier rounds (times the row's weight in the
@@ -72,8 +71,6 @@ class ContextualFTPL:
     learning", ICML 2016.
     """
 
-    randomised: ClassVar[bool] = True
-    oracle: Any
     contexts: ArrayLike
     setting: str = "transductive"
 
@@ -98,7 +95,7 @@ class ContextualFTPL:
                 "contexts is no separator: two policies of the class agree on all of it. "
                 "oracle.separator(number of features) names one."
             )
-        object.__setattr__(self, "contexts", matrix)
+        vars(self).update(contexts=matrix)
 
     @classmethod
     def banks(
@@ -134,49 +131,25 @@ class ContextualFTPL:
         """How many features make a context."""
         return int(np.shape(self.contexts)[1])
 
-    def to_dict(self) -> dict[str, Any] | None:
-        """The learner by name, for snapshots; None where its oracle cannot be saved."""
-        oracle = self.oracle.to_dict() if hasattr(self.oracle, "to_dict") else None
-        if oracle is None:
-            return None
-        contexts = np.asarray(self.contexts).tolist()
-        return {
-            "type": "ContextualFTPL",
-            "oracle": oracle,
-            "contexts": contexts,
-            "setting": self.setting,
-        }
 
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> "ContextualFTPL":
-        """The learner that :meth:`to_dict` wrote."""
-        return cls(**{**fields, "oracle": oracle_from_dict(fields["oracle"])})
-
-
-class ContextualBank(ActionBank):
+class ContextualBank(OracleBank):
     """The learners of all groups; arithmetic in the kernels, or in an oracle that is Python."""
 
     comparator = "the best policy in hindsight"
+    kernels = contextual_ftpl
 
     def __init__(self, learner: ContextualFTPL, column: int, setting: Setting) -> None:
-        labels = learner.labels_of(setting)
-        super().__init__(column, setting, labels)
-        self.oracle = oracle = learner.oracle
+        super().__init__(learner.oracle, column, setting, learner.labels_of(setting))
+        oracle, labels = self.oracle, self.dimension
         self.transductive = learner.setting == "transductive"
-        self.exact = bool(getattr(oracle, "exact", True))
         fakes = np.asarray(learner.contexts)
         self.fakes = len(fakes)
         self.contexts = Contexts(fakes)
-        self.kind = PYTHON
-        self.table = np.zeros((0, 0, 0))
-        if isinstance(oracle, Stumps):
-            self.kind = STUMPS
-        elif isinstance(oracle, FiniteClass):
-            self.kind = TABLE
-            for context in oracle.known if not self.transductive else ():
+        self.table: Vector | None = None
+        if isinstance(oracle, FiniteClass):
+            for context in () if self.transductive else oracle.known:
                 self.contexts.add(context)
-            known = self.contexts.matrix[: self.contexts.count]
-            columns = [oracle.column(context) for context in known]
+            columns = [oracle.column(context) for context in self.contexts.met]
             self.table = np.ascontiguousarray(oracle.cells[:, columns])
         independent = bool(getattr(oracle, "independent", False))
         self.width = self._noise_width(independent)
@@ -184,53 +157,44 @@ class ContextualBank(ActionBank):
         self.rate = TUNING * math.sqrt(self.width / labels / (2.0 * shift)) or math.inf
         joint = 1.0 if independent else float(labels if self.transductive else labels**2)
         self.kappa = shift * joint
-        extent = fakes.shape[1] + 1 if self.kind == STUMPS else 0
+        extent = fakes.shape[1] + 1 if isinstance(oracle, Stumps) else 0
         self.store = Store(contextual_ftpl.HISTORY, labels, extent)
         self._known: tuple[Row, Vector, int] | None = None
 
-    def reserve(self, groups: Index, features: int) -> None:
-        """Make room; the new slots hold learners that have seen nothing."""
-        self.store.reserve(groups, len(self.contexts.matrix))
+    @property
+    def span(self) -> tuple[int, int]:
+        """A column of a record is a context."""
+        return self.contexts.count, len(self.contexts.matrix)
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """The oracle's policy on history plus fake samples, for every awake group."""
         x, place = self._context(row)
+        stumps = isinstance(self.oracle, Stumps)
+        if not stumps and self.table is None:
+            shape = self.contexts.count, self.dimension
+            return self.asked(
+                number, attempt, awake, self.fakes, shape, lambda costs: self._policy(costs)(x)
+            )
         out = np.empty((len(awake.groups), 1, self.dimension))
-        state, seed, experts = address(self.store.message), self.setting.seed, self.setting.experts
-        samples = self.fakes, self.rate
-        name = seed, number, attempt, self.column, experts
-        if self.kind == STUMPS:
-            contexts = self.contexts.matrix
-            contextual_ftpl.advise_stumps(
-                state, contexts, *samples, addressed(awake), x, *name, out
-            )
-        elif self.kind == TABLE:
-            contextual_ftpl.advise_table(
-                state, self.table, *samples, addressed(awake), place, *name, out
-            )
-        else:
-            for a, (group, weight) in enumerate(zip(*awake, strict=True)):
-                costs = np.empty((self.contexts.count, self.dimension))
-                expert = group * experts + self.column
-                named = group, weight, seed, number, expert, attempt
-                contextual_ftpl.perturbed(state, self.rate, self.fakes, *named, costs)
-                out[a, 0] = self._policy(costs)(x)
+        name = self.setting.seed, number, attempt, self.column, self.setting.experts
+        known, context = (self.contexts.matrix, x) if stumps else (self.table, place)
+        advise = contextual_ftpl.advise_stumps if stumps else contextual_ftpl.advise_table
+        samples = known, self.fakes, self.rate, addressed(awake)
+        advise(address(self.store.message), *samples, context, *name, out)
         return out
 
     def rest(self, row: Row) -> Vector:
         """The oracle's policy where all costs are 0."""
-        x, _ = self._context(row)
         nothing = np.zeros((self.contexts.count, self.dimension))
-        return np.asarray(self._policy(nothing)(x), dtype=np.float64)
+        return np.asarray(self._policy(nothing)(self._context(row)[0]), dtype=np.float64)
 
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """Add the costs at the row's context to every awake group."""
         costs, _ = self.setting.loss.linear(label)
         place = self._place(awake, row)
-        context = self.contexts.matrix[place]
-        rates = self.rate, self.kappa
+        where = addressed(awake), place, self.contexts.matrix[place]
         state = address(self.store.message)
-        contextual_ftpl.update(state, *rates, addressed(awake), place, context, costs)
+        contextual_ftpl.update(state, self.rate, self.kappa, *where, costs)
 
     def record(self, awake: Awake, row: Row, label: Any, stands_for: float) -> None:
         """Add the costs to the sums of hindsight."""
@@ -247,9 +211,7 @@ class ContextualBank(ActionBank):
     def elsewhere(self, group: int, of: int) -> float:
         """Σ_x ⟨f(x), Σ w c_x⟩ of the best policy for another group, with the offsets."""
         own, other = (self.store.of(g) for g in (group, of))
-        contexts = self.contexts.matrix[: len(other.seen)]
-        policy = self._policy(other.seen)
-        said = np.array([np.atleast_1d(policy(x)) for x in contexts], dtype=np.float64)
+        said = self._said(other.seen)
         count = min(len(said), len(own.seen))
         lost = float(np.sum(said[:count] * own.seen[:count])) + float(own.offset[0])
         return lost / self.setting.loss.unit
@@ -260,27 +222,21 @@ class ContextualBank(ActionBank):
             return None
         own = self.store.of(group)
         last = math.sqrt(float(own.clock[0])) / self.rate
-        bound: Vector = own.stability + self.width * last / self.dimension
-        return bound
-
-    def restart(self) -> None:
-        """Forget what was learned, not what was recorded."""
-        self.store.clear(contextual_ftpl.LEARNED)
+        return np.asarray(own.stability + self.width * last / self.dimension)
 
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """The state of the first groups, and the contexts met, by name."""
-        count = self.contexts.count
-        arrays = self.store.save(groups, count) | {"contexts": self.contexts.matrix[:count]}
-        return {f"learner{self.column}.{name}": array for name, array in arrays.items()}
+        contexts = {f"{self.prefix}contexts": self.contexts.met}
+        return super().save(groups, features) | contexts
 
     def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
-        own = self.own(arrays)
-        for context in own["contexts"]:
+        contexts = arrays[f"{self.prefix}contexts"]
+        for context in contexts:
             self.contexts.add(context)
-        if not np.array_equal(own["contexts"], self.contexts.matrix[: self.contexts.count]):
+        if not np.array_equal(contexts, self.contexts.met):
             raise ValueError("contexts are not those of the learner")
-        self.store.load(own, groups, self.contexts.count, len(self.contexts.matrix))
+        super().load(arrays, groups, features)
 
     def _context(self, row: Row) -> tuple[Vector, int]:
         """The row's context and its number, −1 if it is new; errors name it."""
@@ -288,7 +244,7 @@ class ContextualBank(ActionBank):
             return self._known[1], self._known[2]
         x = row.values if row.values.size == len(row.names) else row.dense()
         place = self.contexts.find(x)
-        if place < 0 and (self.transductive or self.kind == TABLE):
+        if place < 0 and (self.transductive or self.table is not None):
             known = "the transductive set" if self.transductive else "any column of the table"
             raise FeatureError(
                 f"The context {_named(row, x)} is not in {known}. Give ContextualFTPL all contexts "
@@ -314,27 +270,30 @@ class ContextualBank(ActionBank):
     def _policy(self, costs: Vector) -> Any:
         return self.oracle.minimise(self.contexts.matrix[: len(costs)], _plain(costs))
 
+    def _said(self, costs: Vector) -> Vector:
+        """What the best policy for these costs says about the first contexts."""
+        policy, contexts = self._policy(costs), self.contexts.matrix[: len(costs)]
+        return np.array([np.atleast_1d(policy(x)) for x in contexts], dtype=np.float64)
+
     def _least(self, costs: Vector) -> float:
         """min_f Σ_x ⟨f(x), costs_x⟩ over the first contexts, as many as there are costs."""
-        contexts = self.contexts.matrix[: len(costs)]
         if hasattr(self.oracle, "least"):
-            return float(self.oracle.least(contexts, _plain(costs)))
-        policy = self._policy(costs)
-        actions = np.array([np.atleast_1d(policy(x)) for x in contexts], dtype=np.float64)
-        return float(np.sum(actions * costs))
+            return float(self.oracle.least(self.contexts.matrix[: len(costs)], _plain(costs)))
+        return float(np.sum(self._said(costs) * costs))
 
     def _noise_width(self, independent: bool) -> float:
         """W = E max_f Σ_{x in S} ⟨f(x), Laplace(1)⟩: the noise is symmetric, so it is −E min."""
         copies = self.dimension if independent else 1
         shape = (self.fakes, self.dimension // copies)
-        if self.kind == TABLE:  # all policies at once
-            flat = self.table[:, : self.fakes].reshape(len(self.table), -1)
-            return -expected_minimum(
-                lambda generator: float((flat @ generator.laplace(size=shape).ravel()).min()), True
-            )
-        return -copies * expected_minimum(
-            lambda generator: self._least(generator.laplace(size=shape)), self.exact
-        )
+        table = self.table
+
+        def least(noise: Vector) -> float:
+            if table is None:
+                return self._least(noise)
+            every = table[:, : self.fakes].reshape(len(table), -1)  # all policies at once
+            return float((every @ noise.ravel()).min())
+
+        return -copies * self.expected_minimum(lambda g: g.laplace(size=shape), least)
 
 
 class Contexts:
@@ -343,15 +302,20 @@ class Contexts:
     def __init__(self, first: Vector) -> None:
         self.matrix = first.copy()
         self.count = len(first)
-        self._numbers = {_key(row): i for i, row in enumerate(first)}
+        self._numbers = {context_key(row): i for i, row in enumerate(first)}
+
+    @property
+    def met(self) -> Vector:
+        """All that there are."""
+        return self.matrix[: self.count]
 
     def find(self, x: Vector) -> int:
         """The number of a context; −1 where it is unknown."""
-        return self._numbers.get(_key(x), -1)
+        return self._numbers.get(context_key(x), -1)
 
     def add(self, x: Vector) -> int:
         """The number of a context, a new one where it was unknown."""
-        number = self._numbers.setdefault(_key(x), self.count)
+        number = self._numbers.setdefault(context_key(x), self.count)
         if number == self.count:
             size = capacity(self.count + 1, len(self.matrix))
             self.matrix = enlarge(self.matrix, (size, self.matrix.shape[1]))
@@ -367,7 +331,3 @@ def _plain(costs: Vector) -> Vector:
 
 def _named(row: Row, x: Vector) -> str:
     return "{" + ", ".join(f"{n}: {v:g}" for n, v in zip(row.names, x.tolist(), strict=True)) + "}"
-
-
-def _key(x: Vector) -> bytes:
-    return (x + 0.0).tobytes()  # −0 is 0

@@ -1,21 +1,21 @@
 """Follow the perturbed leader: online linear optimisation with an oracle."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from groupwise.arrays import Index, Vector
-from groupwise.errors import ConfigurationError, LabelError
+from groupwise.arrays import Vector
+from groupwise.errors import ConfigurationError, LabelError, is_finite
 from groupwise.kernels import ftpl
 from groupwise.kernels.layout import address
 from groupwise.kernels.stretch import addressed
-from groupwise.learners.actions import ActionBank, expected_minimum
+from groupwise.learners.actions import OracleBank, OracleLearner
 from groupwise.losses import Linear
-from groupwise.oracles import oracle_from_dict
-from groupwise.oracles.action_set import ActionSet
+from groupwise.oracles.finite import ActionSet
 from groupwise.protocols import Awake, Row, Setting
 from groupwise.store import Store
 
@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class FTPL:
+class FTPL(OracleLearner):
     """Follow the perturbed leader, for cost vectors as labels and any decision set with an oracle.
 
     With c_1, …, c_{t−1} the cost vectors of the group's earlier rounds (times the row's weight in
@@ -61,8 +61,6 @@ class FTPL:
     System Sciences, 2005.
     """
 
-    randomised: ClassVar[bool] = True
-    oracle: Any
     cost_norm: float
     horizon: float | None = None
 
@@ -74,9 +72,12 @@ class FTPL:
                     f"{attribute}. Use oracles.ShortestPath or oracles.Finite, or see "
                     "groupwise.protocols.Oracle."
                 )
-        _check_positive("cost_norm", self.cost_norm)
-        if self.horizon is not None:
-            _check_positive("horizon", self.horizon)
+        horizon = 1.0 if self.horizon is None else self.horizon
+        for name, value in (("cost_norm", self.cost_norm), ("horizon", horizon)):
+            if not is_finite(value) or value <= 0.0:
+                raise ConfigurationError(
+                    f"{name} must be a positive, finite number, not {value!r}."
+                )
 
     @classmethod
     def banks(
@@ -94,64 +95,39 @@ class FTPL:
         """Rows carry no features, only what groups are made of."""
         return 0
 
-    def to_dict(self) -> dict[str, Any] | None:
-        """The learner by name, for snapshots; None where its oracle cannot be saved."""
-        oracle = self.oracle.to_dict() if hasattr(self.oracle, "to_dict") else None
-        if oracle is None:
-            return None
-        norm, horizon = self.cost_norm, self.horizon
-        return {"type": "FTPL", "oracle": oracle, "cost_norm": norm, "horizon": horizon}
 
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> "FTPL":
-        """The learner that :meth:`to_dict` wrote."""
-        return cls(**{**fields, "oracle": oracle_from_dict(fields["oracle"])})
-
-
-class FTPLBank(ActionBank):
-    """The learners of all groups: (configuration, state), arithmetic in the kernels."""
+class FTPLBank(OracleBank):
+    """The learners of all groups; arithmetic in the kernels, or in an oracle that is Python."""
 
     comparator = "the best action in hindsight"
+    kernels = ftpl
 
     def __init__(self, learner: FTPL, column: int, setting: Setting) -> None:
-        oracle = learner.oracle
-        super().__init__(column, setting, int(oracle.dimension))
-        self.learner = learner
-        self.integral = bool(getattr(oracle, "integral", False))
-        self.exact = bool(getattr(oracle, "exact", True))
-        self.any_sign = bool(getattr(oracle, "any_sign", True))
-        self.action_set: ActionSet | None = getattr(oracle, "action_set", None)
+        super().__init__(learner.oracle, column, setting, int(learner.oracle.dimension))
+        self.cost_norm = learner.cost_norm
+        self.integral = bool(getattr(self.oracle, "integral", False))
+        self.action_set: ActionSet | None = getattr(self.oracle, "action_set", None)
         # Actions are in [0, 1]^d, so where the oracle does not say, D is at most d.
-        diameter = float(getattr(oracle, "diameter", self.dimension))
+        diameter = float(getattr(self.oracle, "diameter", self.dimension))
         cost = setting.loss.unit * learner.cost_norm
         self.rate = math.sqrt(diameter / cost) if diameter > 0.0 else math.inf
         self.horizon = float(learner.horizon or 0.0)
-        self._least: float | None = None
         self.store = Store(ftpl.COSTS, extent=self.dimension)
-
-    def reserve(self, groups: Index, features: int) -> None:
-        """Make room; the new slots hold learners that have seen nothing."""
-        self.store.reserve(groups, 0)
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """M(costs + noise) for every awake group."""
+        if self.action_set is None:
+            ask = self.oracle.minimise
+            return self.asked(number, attempt, awake, self.horizon, (self.dimension,), ask)
         out = np.empty((len(awake.groups), 1, self.dimension))
-        state, seed, experts = address(self.store.message), self.setting.seed, self.setting.experts
-        rates = self.rate, self.horizon
-        if self.action_set is not None:
-            name = seed, number, attempt, self.column, experts
-            ftpl.advise(state, self.action_set, *rates, addressed(awake), *name, out)
-            return out
-        for a, (group, weight) in enumerate(zip(*awake, strict=True)):
-            costs = np.empty(self.dimension)
-            expert = group * experts + self.column
-            ftpl.perturbed(state, *rates, group, weight, seed, number, expert, attempt, costs)
-            out[a, 0] = self.learner.oracle.minimise(costs)
+        name = self.setting.seed, number, attempt, self.column, self.setting.experts
+        state = address(self.store.message)
+        ftpl.advise(state, self.action_set, self.rate, self.horizon, addressed(awake), *name, out)
         return out
 
     def rest(self, row: Row) -> Vector:
         """The oracle's answer where all costs are 0."""
-        return np.asarray(self.learner.oracle.minimise(np.zeros(self.dimension)), dtype=np.float64)
+        return np.asarray(self.oracle.minimise(np.zeros(self.dimension)), dtype=np.float64)
 
     def check(self, label: Any) -> None:
         """Refuse cost vectors of another length, beyond ``cost_norm``, or of the wrong sign."""
@@ -161,12 +137,12 @@ class FTPLBank(ActionBank):
                 f"The label has {costs.size} costs, and an action has {self.dimension} coordinates."
             )
         norm = float(np.abs(costs).sum())
-        if norm > self.learner.cost_norm * (1.0 + ROUNDING):
+        if norm > self.cost_norm * (1.0 + ROUNDING):
             raise LabelError(
                 f"The costs sum to {norm:g} in absolute value, more than cost_norm = "
-                f"{self.learner.cost_norm:g}. Give FTPL the largest sum there can be."
+                f"{self.cost_norm:g}. Give FTPL the largest sum there can be."
             )
-        if not self.any_sign and costs.min() < 0.0:
+        if costs.min() < 0.0 and not getattr(self.oracle, "any_sign", True):
             raise LabelError(
                 f"Cost {int(costs.argmin())} is {costs.min():g}: on a graph with cycles costs "
                 "must be at least 0."
@@ -175,8 +151,7 @@ class FTPLBank(ActionBank):
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """Add the costs to every awake group."""
         costs, _ = self.setting.loss.linear(label)
-        state = address(self.store.message)
-        ftpl.update(state, self.rate, self.horizon, addressed(awake), costs)
+        ftpl.update(address(self.store.message), self.rate, self.horizon, addressed(awake), costs)
 
     def record(self, awake: Awake, row: Row, label: Any, stands_for: float) -> None:
         """Add the costs to the sums of hindsight."""
@@ -190,48 +165,25 @@ class FTPLBank(ActionBank):
     def elsewhere(self, group: int, of: int) -> float:
         """⟨a, Σ w c⟩ of the best action for another group, with the offsets."""
         own = self.store.of(group)
-        action = self.learner.oracle.minimise(self.store.of(of).seen)
+        action = self.oracle.minimise(self.store.of(of).seen)
         return float(action @ own.seen + own.offset[0]) / self.setting.loss.unit
 
     def bounds(self, group: int) -> Vector | None:
         """R Σ w² ε_t ‖c_t‖₁ + W/ε_T, scaled."""
-        own = self.store.of(group)
-        clock = float(own.clock[0])
         if not self.exact:
             return None
+        own = self.store.of(group)
+        clock = float(own.clock[0])
         if clock == 0.0 or math.isinf(self.rate):
             return np.zeros(1)
-        leader = self.learner.oracle.minimise(own.costs)
-        width = 0.5 * float(np.sum(leader)) - self._expected_least()
+        width = 0.5 * float(np.sum(self.oracle.minimise(own.costs))) - self._expected_least
         last = math.sqrt(self.horizon or clock) / self.rate
-        bound: Vector = own.stability + max(width, 0.0) * last / self.setting.loss.unit
-        return bound
+        return np.asarray(own.stability + max(width, 0.0) * last / self.setting.loss.unit)
 
-    def restart(self) -> None:
-        """Forget what was learned, not what was recorded."""
-        self.store.clear(ftpl.LEARNED)
-
-    def save(self, groups: int, features: int) -> dict[str, Any]:
-        """The state of the first groups, by name."""
-        return {f"learner{self.column}.{k}": a for k, a in self.store.save(groups, 0).items()}
-
-    def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
-        """Take over what :meth:`save` gave."""
-        self.store.load(self.own(arrays), groups, 0, 0)
-
+    @cached_property
     def _expected_least(self) -> float:
         """E min_a ⟨a, u⟩, u uniform on [0, 1]^d."""
-        if self._least is None:
-
-            def draw(generator: np.random.Generator) -> float:
-                noise = generator.random(self.dimension)
-                return float(self.learner.oracle.minimise(noise) @ noise)
-
-            self._least = expected_minimum(draw, self.exact)
-        return self._least
-
-
-def _check_positive(name: str, value: Any) -> None:
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not number or not (math.isfinite(value) and value > 0.0):
-        raise ConfigurationError(f"{name} must be a positive, finite number, not {value!r}.")
+        return self.expected_minimum(
+            lambda generator: generator.random(self.dimension),
+            lambda noise: float(self.oracle.minimise(noise) @ noise),
+        )

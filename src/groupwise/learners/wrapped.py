@@ -1,15 +1,95 @@
-"""Learners written in Python: one object per group, copied from a prototype."""
+"""Learners in Python, those of river and scikit-learn too: a copy of the object for every group."""
 
 import copy
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from groupwise.arrays import Vector
-from groupwise.errors import ConfigurationError, SnapshotError
+from groupwise.errors import ConfigurationError, FeatureError, SnapshotError
 from groupwise.protocols import Awake, Bank, Learner, Row, Setting
+
+MIDDLE = 0.5
+
+
+class Foreign:
+    """A learner from another library: river (``predict_one``/``learn_one``) or scikit-learn.
+
+    Every group gets its own copy of ``model``. Labels reach it scaled to [0, 1]; features as they
+    are, by name (river) or as a dense row (scikit-learn, which wants a fixed number of features, so
+    declare ``features=[...]`` there). Before its first fit a copy advises the middle of the range.
+    Fractional groups need a model that takes sample weights (``w`` in river's ``learn_one``,
+    ``sample_weight`` in scikit-learn's ``partial_fit``).
+
+    Parameters
+    ----------
+    model : the river or scikit-learn object; it is copied, never changed. A label updates a copy of
+        each awake group's model and then puts the copies in place, so that all are updated or none.
+
+    >>> from sklearn.linear_model import SGDRegressor
+    >>> Foreign(SGDRegressor()).name
+    'Foreign(SGDRegressor)'
+
+    Guarantee
+    ---------
+    None of its own. The certificate's learner term is the regret that the model realised, and the
+    aggregator's guarantee towards it holds in full. It cannot be saved in a snapshot.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._river = hasattr(model, "predict_one") and hasattr(model, "learn_one")
+        if not self._river and not (hasattr(model, "predict") and hasattr(model, "partial_fit")):
+            raise ConfigurationError(
+                f"{type(model).__name__} has neither predict_one and learn_one (river) "
+                "nor predict and partial_fit (scikit-learn), so it cannot learn online."
+            )
+        self.model = copy.deepcopy(model)
+        update = model.learn_one if self._river else model.partial_fit
+        parameters = inspect.signature(update).parameters
+        self._weight_name = next((n for n in ("w", "sample_weight") if n in parameters), None)
+        self._features: int | None = None
+
+    @property
+    def name(self) -> str:
+        """How messages call this learner."""
+        return f"Foreign({type(self.model).__name__})"
+
+    @property
+    def takes_weights(self) -> bool:
+        """Can it serve fractional groups?"""
+        return self._weight_name is not None
+
+    def advise(self, row: Row, weight: float) -> float:
+        """The model's prediction; the middle of the range before its first fit."""
+        if self._features is None:
+            return MIDDLE
+        if self._river:
+            return float(self.model.predict_one(row.mapping()))
+        return float(self.model.predict(self._dense(row))[0])
+
+    def update(self, row: Row, label: float, weight: float) -> None:
+        """``learn_one`` or ``partial_fit`` with the scaled label."""
+        given = weight if self._river else np.array([weight])
+        weights = {} if self._weight_name is None else {self._weight_name: given}
+        if self._river:
+            self.model.learn_one(row.mapping(), label, **weights)
+        else:
+            self.model.partial_fit(self._dense(row), np.array([label]), **weights)
+        self._features = len(row.names)
+
+    def _dense(self, row: Row) -> np.ndarray[Any, Any]:
+        if self._features is not None and len(row.names) != self._features:
+            raise FeatureError(
+                f"{self.name} was fitted on {self._features} features and the row has "
+                f"{len(row.names)}. Declare them all with features=[...]."
+            )
+        return row.dense()[None, :]
+
+    def __repr__(self) -> str:
+        return f"Foreign({self.model!r})"
 
 
 class WrappedBank(Bank):
@@ -27,29 +107,25 @@ class WrappedBank(Bank):
         """A row per awake group, a column per learner."""
         row = row.without_zeros()
         out = np.empty((len(awake.groups), len(self.prototypes)))
-        for a, (group, weight) in enumerate(_pairs(awake)):
-            for k, column in enumerate(self.columns):
-                learner = self._learner(group, k, weight)
-                if hasattr(learner, "draw"):
-                    expert = group * self.setting.experts + column
-                    learner.draw((self.setting.seed, number, expert, attempt))
-                out[a, k] = learner.advise(row, weight)
-                if not math.isfinite(out[a, k]):
-                    raise ConfigurationError(
-                        f"{name_of(learner)} advised {out[a, k]}. Advice must be a finite number: "
-                        "scale the features, or lower its learning rate."
-                    )
+        for a, (group, k), weight, learner in self._awake(awake):
+            if hasattr(learner, "draw"):
+                expert = group * self.setting.experts + self.columns[k]
+                learner.draw((self.setting.seed, number, expert, attempt))
+            out[a, k] = learner.advise(row, weight)
+            if not math.isfinite(out[a, k]):
+                raise ConfigurationError(
+                    f"{name_of(learner)} advised {out[a, k]}. Advice must be a finite number: "
+                    "scale the features, or lower its learning rate."
+                )
         return out
 
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """All learners are updated, or none."""
         row = row.without_zeros()
         updated: dict[tuple[int, int], Learner] = {}
-        for group, weight in _pairs(awake):
-            for k in range(len(self.prototypes)):
-                learner = copy.deepcopy(self._learner(group, k, weight))
-                learner.update(row, label, weight)
-                updated[group, k] = learner
+        for _, name, weight, learner in self._awake(awake):
+            updated[name] = copy.deepcopy(learner)
+            updated[name].update(row, label, weight)
         self.learners.update(updated)
 
     def restart(self) -> None:
@@ -64,20 +140,21 @@ class WrappedBank(Bank):
         """Objects cannot be saved."""
         raise SnapshotError(f"{name_of(self.prototypes[0])} cannot be read from a snapshot.")
 
-    def _learner(self, group: int, k: int, weight: float) -> Learner:
-        learner = self.learners.get((group, k), self.prototypes[k])
-        if weight != 1.0 and not getattr(learner, "takes_weights", True):
-            raise ConfigurationError(
-                f"{name_of(learner)} takes no sample weights, so it cannot serve a fractional "
-                "group. Use a learner that does, such as learners.Ridge, or 0/1 groups."
-            )
-        return learner
+    def _awake(self, awake: Awake) -> Iterator[tuple[int, tuple[int, int], float, Learner]]:
+        """Every learner of the awake groups, with its row, its name here and its weight."""
+        pairs = zip(awake.groups.tolist(), awake.weights.tolist(), strict=True)
+        for a, (group, weight) in enumerate(pairs):
+            for k, prototype in enumerate(self.prototypes):
+                learner = self.learners.get((group, k), prototype)
+                if weight != 1.0 and not getattr(learner, "takes_weights", True):
+                    raise ConfigurationError(
+                        f"{name_of(learner)} takes no sample weights, so it cannot serve a "
+                        "fractional group. Use a learner that does, such as learners.Ridge, or "
+                        "0/1 groups."
+                    )
+                yield a, (group, k), weight, learner
 
 
 def name_of(learner: Any) -> str:
     """How messages call a learner."""
     return str(getattr(learner, "name", type(learner).__name__))
-
-
-def _pairs(awake: Awake) -> list[tuple[int, float]]:
-    return list(zip(awake.groups.tolist(), awake.weights.tolist(), strict=True))

@@ -8,23 +8,15 @@ object with that method can be one; ``groupwise.protocols`` says what else it ma
 from collections.abc import Mapping
 from typing import Any
 
-from groupwise.errors import ConfigurationError
+from groupwise.errors import named
 from groupwise.oracles.finite import Finite
-from groupwise.oracles.finite_class import FiniteClass
+from groupwise.oracles.policies import FiniteClass, Sklearn, Stumps
 from groupwise.oracles.shortest_path import ShortestPath
-from groupwise.oracles.sklearn import Sklearn
-from groupwise.oracles.stumps import Stumps
 
 __all__ = ["Finite", "FiniteClass", "ShortestPath", "Sklearn", "Stumps", "oracle_from_dict"]
+KINDS = {kind.__name__: kind for kind in (Finite, FiniteClass, ShortestPath, Stumps)}
 
 
 def oracle_from_dict(fields: Mapping[str, Any]) -> Any:
     """The oracle that its ``to_dict`` wrote."""
-    parameters = dict(fields)
-    name = parameters.pop("type", None)
-    if name == "ShortestPath":
-        return ShortestPath.from_dict(parameters)
-    kinds: dict[str, Any] = {"Finite": Finite, "FiniteClass": FiniteClass, "Stumps": Stumps}
-    if name not in kinds:
-        raise ConfigurationError(f"There is no oracle called {name!r}.")
-    return kinds[name](**parameters)
+    return named(KINDS, fields, "oracle")

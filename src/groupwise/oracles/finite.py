@@ -1,19 +1,63 @@
-"""A finite decision set, given as a list of actions."""
+"""Finite decision sets, and reading what an oracle is asked with."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from groupwise.arrays import Vector
+from groupwise.arrays import Flags, Index, Vector
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import linear_oracles
-from groupwise.oracles.action_set import ActionSet
-from groupwise.oracles.costs import cost_vector
 
 EXACT_DIAMETER = 1_000
 """Up to this many actions the diameter is computed pair by pair; beyond, bounded."""
+
+
+class ActionSet(NamedTuple):
+    """A decision set as arrays, the form that the compiled learners take.
+
+    Actions are the rows of a table, or the paths of a graph from node 0 to ``target``. The graph's
+    edges leave node i at the places starts[i] … starts[i + 1]; the edge at a place goes from
+    ``tails`` to ``heads`` and is coordinate ``edges`` of an action.
+    """
+
+    kind: int
+    table: Vector
+    starts: Index
+    tails: Index
+    heads: Index
+    edges: Index
+    target: int
+
+
+def numbers(
+    given: ArrayLike, axes: tuple[int, ...], fine: Callable[[Vector], Flags], wanted: str
+) -> Vector:
+    """A copy of what was given as an array, not empty, of numbers that are all ``fine``."""
+    try:
+        array = np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim not in axes or not array.size or not fine(array).all():
+        raise ConfigurationError(wanted)
+    return array
+
+
+def binary(array: Vector) -> Flags:
+    """Which numbers are 0 or 1."""
+    return np.isin(array, (0.0, 1.0))
+
+
+def cost_vector(costs: ArrayLike, dimension: int) -> Vector:
+    """The costs as finite numbers, one per coordinate of an action."""
+    return numbers(
+        costs,
+        (1,),
+        lambda vector: np.isfinite(vector) & (vector.size == dimension),
+        f"costs must be {dimension} finite numbers, one per coordinate of an action.",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +89,20 @@ class Finite:
     """D = max ‖a − a'‖₁ (an upper bound where there are over a thousand actions)."""
 
     def __post_init__(self) -> None:
-        table = _table(self.actions)
-        object.__setattr__(self, "action_set", ActionSet.of_table(linear_oracles.FINITE, table))
-        object.__setattr__(self, "diameter", _diameter(table))
+        table = numbers(
+            self.actions,
+            (2,),
+            lambda entries: (entries >= 0.0) & (entries <= 1.0),
+            "actions must be a matrix with an action in every row, all entries in [0, 1].",
+        )
+        none, start = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        actions = ActionSet(linear_oracles.FINITE, table, start, none, none, none, 0)
+        if len(table) <= EXACT_DIAMETER:
+            diameter = max(float(np.abs(table - action).sum(axis=1).max()) for action in table)
+        else:
+            spread = float((table.max(axis=0) - table.min(axis=0)).sum())
+            diameter = min(spread, 2.0 * float(table.sum(axis=1).max()))
+        vars(self).update(action_set=actions, diameter=diameter)
 
     @property
     def dimension(self) -> int:
@@ -57,35 +112,14 @@ class Finite:
     @property
     def integral(self) -> bool:
         """Are all actions 0/1 vectors?"""
-        table = self.action_set.table
-        return bool(((table == 0.0) | (table == 1.0)).all())
+        return bool(binary(self.action_set.table).all())
 
     def minimise(self, costs: ArrayLike) -> Any:
         """The first action with the least ⟨a, costs⟩."""
-        vector = cost_vector(costs, self.dimension)
         best = np.empty(self.dimension)
-        linear_oracles.best(self.action_set.table, vector, best)
+        linear_oracles.best(self.action_set.table, cost_vector(costs, self.dimension), best)
         return best.astype(np.int64) if self.integral else best
 
     def to_dict(self) -> dict[str, Any]:
         """The oracle by name, for snapshots."""
         return {"type": "Finite", "actions": self.action_set.table.tolist()}
-
-
-def _table(actions: ArrayLike) -> Vector:
-    try:
-        table = np.array(actions, dtype=np.float64)
-    except (TypeError, ValueError):
-        table = np.empty(0)
-    if table.ndim != 2 or 0 in table.shape or not ((table >= 0.0) & (table <= 1.0)).all():
-        raise ConfigurationError(
-            "actions must be a matrix with an action in every row, all entries in [0, 1]."
-        )
-    return table
-
-
-def _diameter(table: Vector) -> float:
-    if len(table) <= EXACT_DIAMETER:
-        return max(float(np.abs(table - action).sum(axis=1).max()) for action in table)
-    spread = float((table.max(axis=0) - table.min(axis=0)).sum())
-    return min(spread, 2.0 * float(table.sum(axis=1).max()))

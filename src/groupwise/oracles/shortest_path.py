@@ -1,7 +1,9 @@
-"""Shortest paths in a directed graph."""
+"""Shortest paths in a directed graph: an edge list, a networkx graph or a scipy sparse matrix."""
 
-from collections.abc import Hashable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import linear_oracles
-from groupwise.oracles.action_set import ActionSet
-from groupwise.oracles.costs import cost_vector
-from groupwise.oracles.graphs import Edge, longest_path, number_nodes, path_set, read_edges
+from groupwise.oracles.finite import ActionSet, cost_vector
+
+Edge = tuple[Hashable, Hashable]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,23 +50,22 @@ class ShortestPath:
     diameter: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        edges = read_edges(self.edges)
-        graph, index = number_nodes(edges)
+        edges = _edges(self.edges)
+        number = {node: i for i, node in enumerate(dict.fromkeys(chain.from_iterable(edges)))}
         for role, node in (("source", self.source), ("target", self.target)):
-            if node not in index:
+            if node not in number:
                 raise ConfigurationError(f"The {role} {node!r} is not a node of any edge.")
         if self.source == self.target:
             raise ConfigurationError(f"Source and target are the same node, {self.source!r}.")
-        paths = path_set(graph, index[self.source], index[self.target])
+        numbered = [(number[tail], number[head]) for tail, head in edges]
+        paths = _paths(numbered, number[self.source], number[self.target])
         if paths is None:
             raise ConfigurationError(
                 f"The target {self.target!r} cannot be reached from {self.source!r}. "
                 "Edges are directed: (from, to)."
             )
-        object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "action_set", paths)
-        diameter = min(2.0 * longest_path(paths), float(paths.heads.size))
-        object.__setattr__(self, "diameter", diameter)
+        diameter = min(2.0 * _longest(paths), float(paths.heads.size))
+        vars(self).update(edges=edges, action_set=paths, diameter=diameter)
 
     @property
     def dimension(self) -> int:
@@ -93,29 +94,24 @@ class ShortestPath:
 
     def path(self, action: ArrayLike) -> list[Edge]:
         """The edges of an action, in the order in which they are travelled."""
-        used = np.flatnonzero(np.asarray(action)).tolist()
-        leaving = {self.edges[e][0]: self.edges[e] for e in used}
-        found: list[Edge] = []
-        node = self.source
-        while node != self.target:
-            found.append(leaving[node])
-            node = leaving[node][1]
+        leaving = {self.edges[e][0]: self.edges[e] for e in np.flatnonzero(action).tolist()}
+        found = [leaving[self.source]]
+        while found[-1][1] != self.target:
+            found.append(leaving[found[-1][1]])
         return found
 
     def to_dict(self) -> dict[str, Any] | None:
         """The oracle by name, for snapshots; None where JSON cannot keep its nodes."""
+        parts = {"edges": tuple(self.edges), "source": self.source, "target": self.target}
         try:
-            edges = [[_plain(tail), _plain(head)] for tail, head in self.edges]
-            ends = {"source": _plain(self.source), "target": _plain(self.target)}
+            return {"type": "ShortestPath", **{name: _plain(part) for name, part in parts.items()}}
         except TypeError:
             return None
-        return {"type": "ShortestPath", "edges": edges, **ends}
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "ShortestPath":
         """The oracle that :meth:`to_dict` wrote."""
-        edges = [(_node(tail), _node(head)) for tail, head in fields["edges"]]
-        return cls(edges, _node(fields["source"]), _node(fields["target"]))
+        return cls(*(_node(fields[name]) for name in ("edges", "source", "target")))
 
 
 def _plain(node: Any) -> Any:
@@ -131,3 +127,97 @@ def _plain(node: Any) -> Any:
 
 def _node(plain: Any) -> Any:
     return tuple(_node(part) for part in plain) if isinstance(plain, list) else plain
+
+
+def _edges(graph: Any) -> list[Edge]:
+    """The edges in their order: as listed, as networkx gives them, or row by row of a matrix."""
+    edges = graph
+    if hasattr(graph, "is_directed"):
+        if not graph.is_directed():
+            raise ConfigurationError(
+                "The graph is undirected. Give graph.to_directed(), or a list of (from, to) pairs."
+            )
+        edges = graph.edges()
+    elif hasattr(graph, "tocoo"):
+        matrix = graph.tocsr().tocoo()
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ConfigurationError("A graph as a sparse matrix must be square: node × node.")
+        edges = zip(matrix.row.tolist(), matrix.col.tolist(), strict=True)
+    found = []
+    for edge in edges:
+        if not isinstance(edge, (tuple, list)) or len(edge) != 2:
+            raise ConfigurationError(f"{edge!r} is not an edge. Give (from, to) pairs.")
+        try:
+            hash(tuple(edge))
+        except TypeError:
+            raise ConfigurationError(f"The nodes of the edge {edge!r} cannot be hashed.") from None
+        found.append((edge[0], edge[1]))
+    if not found:
+        raise ConfigurationError("The graph has no edges.")
+    return found
+
+
+def _paths(edges: list[tuple[int, int]], source: int, target: int) -> ActionSet | None:
+    """The paths from source to target; None where there are none.
+
+    Only nodes on some way from source to target are kept; the source becomes number 0, and where
+    the rest has no cycle, nodes are in topological order.
+    """
+    # No path needs an edge out of the target or into the source: without them, every node that is
+    # kept is reached before the target.
+    kept = {e: (t, h) for e, (t, h) in enumerate(edges) if t != target and h != source}
+    forward = _reached(kept.values(), source)
+    if target not in forward:
+        return None
+    useful = forward & _reached([(head, tail) for tail, head in kept.values()], target)
+    kept = {e: ends for e, ends in kept.items() if useful.issuperset(ends)}
+    order = _topological(useful, kept.values())
+    kind = linear_oracles.DIJKSTRA if order is None else linear_oracles.ACYCLIC
+    place = {node: i for i, node in enumerate(order or [source, *sorted(useful - {source})])}
+    columns = sorted((place[tail], e, place[head]) for e, (tail, head) in kept.items())
+    tails, numbers, heads = np.array(columns, dtype=np.int64).T.copy()
+    starts = np.searchsorted(tails, np.arange(len(place) + 1)).astype(np.int64)
+    return ActionSet(kind, np.zeros((0, 0)), starts, tails, heads, numbers, place[target])
+
+
+def _longest(paths: ActionSet) -> int:
+    """The most edges that a path has; without cycles exactly, else at most the nodes less one."""
+    nodes = paths.starts.size - 1
+    if paths.kind == linear_oracles.DIJKSTRA:
+        return nodes - 1
+    steps = [0] * nodes
+    for tail, head in zip(paths.tails.tolist(), paths.heads.tolist(), strict=True):
+        steps[head] = max(steps[head], steps[tail] + 1)
+    return steps[paths.target]
+
+
+def _following(edges: Collection[tuple[int, int]]) -> dict[int, list[int]]:
+    following = defaultdict(list)
+    for tail, head in edges:
+        following[tail].append(head)
+    return following
+
+
+def _reached(edges: Collection[tuple[int, int]], start: int) -> set[int]:
+    following = _following(edges)
+    found, waiting = {start}, [start]
+    while waiting:
+        new = set(following[waiting.pop()]) - found
+        found |= new
+        waiting.extend(new)
+    return found
+
+
+def _topological(nodes: set[int], edges: Collection[tuple[int, int]]) -> list[int] | None:
+    """The nodes in an order that all edges follow; None where there is a cycle."""
+    following = _following(edges)
+    waiting_for = Counter(head for _, head in edges)
+    ready = sorted(nodes - waiting_for.keys(), reverse=True)
+    order = []
+    while ready:
+        order.append(ready.pop())
+        for head in following[order[-1]]:
+            waiting_for[head] -= 1
+            if waiting_for[head] == 0:
+                ready.append(head)
+    return order if len(order) == len(nodes) else None

@@ -1,0 +1,405 @@
+"""Losses: what a prediction costs, in which range, and what may be done with it.
+
+Inside, every loss is scaled to [0, 1]: a real label y becomes (y − low) / (high − low), advice
+likewise, and ``unit`` turns a scaled loss back into the label's own units.
+
+Those of discrete actions (labels, sets of labels, points of a decision set) are linear in the
+action a, (⟨a, c⟩ + b) / unit, which is what the oracles need: a wrong label costs
+|a − y| = y + a(1 − 2y) for a and y in {0, 1}. Actions are sampled, never averaged.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from numbers import Real
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from groupwise.arrays import Flags, Vector
+from groupwise.errors import ConfigurationError, LabelError, is_finite, named
+
+__all__ = [
+    "Absolute",
+    "Hamming",
+    "Linear",
+    "Log",
+    "Loss",
+    "Square",
+    "Unbounded",
+    "ZeroOne",
+    "loss_from_dict",
+]
+
+FLOOR_LIMIT = 0.5
+LARGEST_LABEL = 1e50
+"""Without a range no label may be larger: fourth powers, sums of them too, must stay finite."""
+CERTAINTY = 1e-15
+"""How close to 0 and 1 advice may come under log loss: a loss must stay finite."""
+
+
+class Loss:
+    """What a prediction costs, in which range, and what may be done with it."""
+
+    kernel: ClassVar[str]
+    """The name of the compiled form (``kernels.losses``)."""
+    convex: ClassVar[bool] = False
+    """May the weighted mean of the advice be played?"""
+    linear_hindsight: ClassVar[bool] = False
+    """Is the best linear model in hindsight a least-squares fit?"""
+    vector: ClassVar[bool] = False
+    """Are labels and predictions vectors?"""
+    ranged: ClassVar[bool] = True
+    """Is the range of the labels known? Without it no certificate holds."""
+    low: float
+    high: float
+
+    @property
+    def unit(self) -> float:
+        """A scaled loss times this is a loss in the label's units."""
+        return float(self.high - self.low)
+
+    @property
+    def scale(self) -> float:
+        """What the compiled form divides by; 1 except for the log loss."""
+        return 1.0
+
+    @property
+    def bounded(self) -> bool:
+        """Is the scaled loss in [0, 1] for advice in the range?"""
+        return True
+
+    @property
+    def eta(self) -> float | None:
+        """The largest η for which the *scaled* loss is η-mixable; None where there is none."""
+        return None
+
+    @property
+    def advice_range(self) -> tuple[float, float]:
+        """The scaled range that advice is clipped to."""
+        return 0.0, 1.0
+
+    def encode(self, label: object) -> Any:
+        """The scaled label; an error that names the label where it is not one."""
+        return self._number(label)
+
+    def encode_many(self, labels: Vector) -> Vector:
+        """``encode`` for a column; the error names the first bad row."""
+        fine = self._fine(labels)
+        if not fine.all():
+            row = int(np.argmin(fine))
+            try:
+                self.encode(float(labels[row]))
+            except LabelError as error:
+                error.row = row
+                raise
+        return labels.astype(np.float64)
+
+    def decode(self, scaled: Any) -> Any:
+        """A scaled prediction in the label's units."""
+        return scaled
+
+    def decode_many(self, scaled: Vector) -> Vector:
+        """``decode`` for an array."""
+        return cast(Vector, self.decode(scaled))
+
+    def linear(self, label: Any) -> tuple[Vector, float]:
+        """An encoded label as costs c and offset b: an action a loses (⟨a, c⟩ + b) / unit, scaled.
+
+        For losses of discrete actions only.
+        """
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The loss by name, for files; ``loss_from_dict`` reads it."""
+        return {"type": type(self).__name__, **asdict(cast(Any, self))}
+
+    def _fine(self, labels: Vector) -> Flags:
+        """Which numbers of a column ``encode`` takes."""
+        return (labels >= self.low) & (labels <= self.high)
+
+    def _number(self, label: Any) -> float:
+        if type(label) is not float:
+            if isinstance(label, np.generic):
+                label = label.item()
+            if isinstance(label, bool) or not isinstance(label, Real):
+                raise LabelError(
+                    f"Label {label!r} is not a number. Give the label as an int or a float."
+                )
+        number = float(label)
+        if math.isnan(number):
+            raise LabelError(
+                "The label is NaN. Settle the ticket when the label is known, "
+                "or drop it with model.forget(ticket)."
+            )
+        if not self.low <= number <= self.high:
+            raise LabelError(
+                f"Label {number:g} is outside [{self.low:g}, {self.high:g}]. "
+                f"Give losses.{type(self).__name__}(low, high) the range of your labels."
+            )
+        return number
+
+
+@dataclass(frozen=True)
+class _Ranged(Loss):
+    """Its range is declared."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        low, high = self.low, self.high
+        if not (is_finite(low) and is_finite(high) and low < high):
+            raise ConfigurationError(
+                f"The label range [{low!r}, {high!r}] is not one: "
+                "low and high must be finite numbers with low < high."
+            )
+
+
+@dataclass(frozen=True)
+class _Real(_Ranged):
+    """Labels and predictions are numbers of a range, and are scaled to [0, 1]."""
+
+    convex: ClassVar[bool] = True
+
+    def encode(self, label: object) -> Any:
+        if type(label) is not float or not self.low <= label <= self.high:
+            label = self._number(label)
+        return (label - self.low) / (self.high - self.low)
+
+    def encode_many(self, labels: Vector) -> Vector:
+        return (super().encode_many(labels) - self.low) / (self.high - self.low)
+
+    def decode(self, scaled: Any) -> Any:
+        return self.low + (self.high - self.low) * scaled
+
+
+@dataclass(frozen=True)
+class Square(_Real):
+    """(prediction − label)², for labels in [low, high].
+
+    Convex, and 2-mixable on [0, 1] (Vovk 2001), so both aggregators can be used.
+
+    >>> Square(0.0, 10.0).encode(5)
+    0.5
+    """
+
+    kernel: ClassVar[str] = "square"
+    linear_hindsight: ClassVar[bool] = True
+
+    @property
+    def unit(self) -> float:
+        return float((self.high - self.low) ** 2)
+
+    @property
+    def eta(self) -> float:
+        return 2.0
+
+
+@dataclass(frozen=True)
+class Unbounded(Loss):
+    """(prediction − label)², for labels whose range nobody knows.
+
+    Labels and advice stay in their own units and advice is not clipped. Every guarantee needs a
+    range, so certificates are void, and how fast AdaNormalHedge moves its weights depends on the
+    labels' units: measure in units in which labels are of the order of 1 or more.
+
+    >>> Unbounded().encode(-12.5)
+    -12.5
+    """
+
+    low = -math.inf
+    high = math.inf
+    kernel: ClassVar[str] = "square"
+    convex: ClassVar[bool] = True
+    linear_hindsight: ClassVar[bool] = True
+    ranged: ClassVar[bool] = False
+
+    @property
+    def unit(self) -> float:
+        return 1.0
+
+    @property
+    def bounded(self) -> bool:
+        return False
+
+    @property
+    def advice_range(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    def encode(self, label: object) -> float:
+        number = self._number(label)
+        if abs(number) > LARGEST_LABEL:
+            raise LabelError(f"Label {number:g} is too large; labels are at most 1e50.")
+        return number
+
+    def _fine(self, labels: Vector) -> Flags:
+        return np.abs(labels) <= LARGEST_LABEL
+
+
+@dataclass(frozen=True)
+class Absolute(_Real):
+    """|prediction − label|, for labels in [low, high]. Convex, not mixable.
+
+    >>> Absolute(0.0, 10.0).unit
+    10.0
+    """
+
+    kernel: ClassVar[str] = "absolute"
+
+
+@dataclass(frozen=True)
+class Log(Loss):
+    """−y ln p − (1 − y) ln(1 − p), for labels and predictions in [0, 1].
+
+    1-mixable. With a floor, advice is clipped to [floor, 1 − floor] and the loss is at most
+    ln(1/floor). Without one it counts as unbounded; advice still keeps 1e-15 away from certainty.
+
+    >>> round(Log(floor=0.01).unit, 3)
+    4.605
+    """
+
+    floor: float = 0.0
+    kernel: ClassVar[str] = "log"
+    convex: ClassVar[bool] = True
+    low = 0.0
+    high = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.floor < FLOOR_LIMIT:
+            raise ConfigurationError(f"floor must be in [0, 0.5), not {self.floor!r}.")
+
+    @property
+    def unit(self) -> float:
+        return self.scale
+
+    @property
+    def scale(self) -> float:
+        return -math.log(self.floor) if self.floor > 0.0 else 1.0
+
+    @property
+    def bounded(self) -> bool:
+        return self.floor > 0.0
+
+    @property
+    def eta(self) -> float:
+        return self.scale
+
+    @property
+    def advice_range(self) -> tuple[float, float]:
+        least = max(self.floor, CERTAINTY)
+        return least, 1.0 - least
+
+
+@dataclass(frozen=True)
+class ZeroOne(Loss):
+    """1 where the prediction differs from the label, for labels 0 and 1. Discrete: sampled only.
+
+    >>> ZeroOne().encode(True)
+    1.0
+    """
+
+    kernel: ClassVar[str] = "zero-one"
+    low = 0.0
+    high = 1.0
+
+    def encode(self, label: object) -> float:
+        if isinstance(label, (bool, np.bool_)):
+            return float(label)
+        number = self._number(label)
+        if number not in (0.0, 1.0):
+            raise LabelError(f"Label {number:g} is neither 0 nor 1.")
+        return number
+
+    def decode_many(self, scaled: Vector) -> Vector:
+        return np.asarray(scaled, dtype=np.float64)
+
+    def linear(self, label: float) -> tuple[Vector, float]:
+        return np.array([1.0 - 2.0 * label]), label
+
+    def _fine(self, labels: Vector) -> Flags:
+        return np.isin(labels, (0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Hamming(Loss):
+    """The number of wrong labels among ``labels`` many, each 0 or 1.
+
+    >>> Hamming(labels=3).encode([1, 0, 1])
+    array([1., 0., 1.])
+    >>> Hamming(labels=3).unit
+    3.0
+    """
+
+    kernel: ClassVar[str] = "linear"
+    vector: ClassVar[bool] = True
+    labels: int
+
+    def __post_init__(self) -> None:
+        if not is_finite(self.labels, int) or self.labels < 1:
+            raise ConfigurationError(
+                f"labels must be a positive whole number, not {self.labels!r}."
+            )
+
+    @property
+    def unit(self) -> float:
+        return float(self.labels)
+
+    def encode(self, label: object) -> Vector:
+        vector = _vector(label, f"{self.labels} labels, each 0 or 1")
+        if vector.size != self.labels:
+            raise LabelError(
+                f"The label has {vector.size} entries, and losses.Hamming(labels={self.labels}) "
+                "wants as many as there are labels."
+            )
+        wrong = (vector != 0.0) & (vector != 1.0)
+        if wrong.any():
+            raise LabelError(f"Label {vector[wrong][0]:g} is neither 0 nor 1.")
+        return vector
+
+    def linear(self, label: Vector) -> tuple[Vector, float]:
+        return 1.0 - 2.0 * label, float(label.sum())
+
+
+@dataclass(frozen=True)
+class Linear(_Ranged):
+    """⟨action, costs⟩, for cost vectors as labels; every action's cost is in [low, high].
+
+    >>> Linear(0.0, 18.0).encode([0.5, 2])
+    array([0.5, 2. ])
+    """
+
+    kernel: ClassVar[str] = "linear"
+    vector: ClassVar[bool] = True
+
+    def encode(self, label: object) -> Vector:
+        vector = _vector(label, "a vector of costs")
+        if np.isnan(vector).any():
+            raise LabelError(
+                f"Cost {int(np.argmax(np.isnan(vector)))} is NaN. Settle the ticket when all costs "
+                "are known, or drop it with model.forget(ticket)."
+            )
+        if np.isinf(vector).any():
+            raise LabelError(f"Cost {int(np.argmax(np.isinf(vector)))} is infinite.")
+        return vector
+
+    def linear(self, label: Vector) -> tuple[Vector, float]:
+        return label, -float(self.low)
+
+
+def _vector(label: object, wanted: str) -> Vector:
+    """The label as a new vector of numbers."""
+    try:
+        array = np.asarray(label)
+    except ValueError:
+        array = np.empty(0, dtype=object)
+    if array.ndim != 1 or array.dtype.kind not in "biuf":
+        raise LabelError(f"Label {label!r} is not {wanted}. Give a list or array of numbers.")
+    return np.array(array, dtype=np.float64)
+
+
+KINDS = {x.__name__: x for x in (Square, Unbounded, Absolute, Log, ZeroOne, Hamming, Linear)}
+
+
+def loss_from_dict(fields: dict[str, Any]) -> Loss:
+    """The loss that :meth:`Loss.to_dict` wrote."""
+    return cast(Loss, named(KINDS, fields, "loss"))
