@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from groupwise.errors import FeatureError
-from groupwise.groups.declarations import Member, Values
+from groupwise.groups.algebra import Member, Values
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -17,7 +17,8 @@ from groupwise.features.declared import (
     Integers,
     indicator_of,
 )
-from groupwise.groups.frames import Column, FrameMembership, Table, as_table
+from groupwise.groups.columns import Column, Table, as_table, first_places
+from groupwise.groups.frames import FrameMembership
 from groupwise.groups.values import value_name
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def _wanted(position: int, cells: Cells) -> list[tuple[int, int, Feature]]:
         return []
     if cells.kind == "number":
         return [(cells.first, position, Feature("number", cells.field))]
-    first = _first_places(cells.codes, len(cells.levels))
+    first = first_places(cells.codes, len(cells.levels))
     return [
         (int(row), position, Feature("level", cells.field, level))
         for row, level in zip(first, cells.levels, strict=True)
@@ -243,7 +244,7 @@ def _wanted(position: int, cells: Cells) -> list[tuple[int, int, Feature]]:
 def _wanted_indicators(
     fields: int, membership: FrameMembership, eligible: Any
 ) -> list[tuple[int, int, Feature]]:
-    places = _first_places(membership.indices, len(membership.members))
+    places = first_places(membership.indices, len(membership.members))
     rows = np.searchsorted(membership.indptr, places, side="right") - 1
     return [
         (
@@ -253,14 +254,6 @@ def _wanted_indicators(
         )
         for number in np.flatnonzero(eligible & (places >= 0)).tolist()
     ]
-
-
-def _first_places(codes: Integers, size: int) -> Integers:
-    """Find where each code first occurs, -1 where it does not."""
-    first = np.full(size + 1, -1, dtype=np.int64)
-    # Written from the end, so that the earliest place stays; -1 falls on the spare last entry.
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    return first[:size]
 
 
 def _slot(cells: Cells, index: dict[Feature, int]) -> Slot:

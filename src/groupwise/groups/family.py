@@ -8,21 +8,21 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from groupwise.errors import GroupError
-from groupwise.groups.declarations import (
+from groupwise.groups.algebra import (
     ALWAYS_ON,
     EVERYBODY,
     And,
-    By,
     Group,
     Member,
+    Or,
     Pairs,
-    Single,
     Values,
-    Where,
-    needs_parentheses,
+    wrapped,
 )
-from groupwise.groups.frames import FrameMembership, Table, as_table, membership
-from groupwise.groups.rows import ByReader, reader
+from groupwise.groups.columns import as_table
+from groupwise.groups.declarations import By, Where
+from groupwise.groups.frames import FrameMembership, membership
+from groupwise.groups.rows import ValueReader, reader
 
 
 class Indicator(NamedTuple):
@@ -73,7 +73,7 @@ class Groups:
         ]
         self._readers = [one.awake for one in readers]
         # The most common model has a group per value of some columns, and nothing else.
-        plain = [one for one in readers if type(one) is ByReader]
+        plain = [one for one in readers if isinstance(one, ValueReader) and one.declaration.opens]
         self._remembered = [(one.column, one.remembered) for one in plain]
         self._plain = len(self._remembered) == len(readers)
         self._ones = [1.0] * (len(readers) + len(self._last))
@@ -89,18 +89,15 @@ class Groups:
         key = (declaration, values)
         found = self._members.get(key)
         if found is None:
-            new = Member(declaration, values, self._name(key), self)
+            if declaration == EVERYBODY and self.always_on and not values:
+                name = ALWAYS_ON
+            elif 0 <= declaration < len(self.declarations):
+                name = self.declarations[declaration].name_of(values)
+            else:
+                raise GroupError(f"There is no declaration number {declaration!r} with {values!r}.")
             with self._naming:  # two threads must not make two of one group
-                found = self._members.setdefault(key, new)
+                found = self._members.setdefault(key, Member(declaration, values, name, self))
         return found
-
-    def _name(self, key: tuple[int, Values]) -> str:
-        declaration, values = key
-        if declaration == EVERYBODY and self.always_on and not values:
-            return ALWAYS_ON
-        if not 0 <= declaration < len(self.declarations):
-            raise GroupError(f"There is no declaration number {declaration!r} with {values!r}.")
-        return self.declarations[declaration].name_of(values)
 
     def of_row(self, row: Mapping[str, Any]) -> tuple[list[str], list[float]]:
         """Give names and weights of the groups a row is in, in the order of declaration."""
@@ -137,7 +134,7 @@ class Groups:
         >>> found.names, found.indices.tolist()
         (['sex=male', 'always_on', 'sex=female'], [0, 1, 2, 1])
         """
-        table: Table = as_table(frame, GroupError)
+        table = as_table(frame, GroupError)
         return membership(self.declarations, self.always_on, table, self.member)
 
     def indicator(self, member: Member) -> Indicator | None:
@@ -149,9 +146,8 @@ class Groups:
         >>> [groups.indicator(member) for member in members]
         [Indicator(column='sex'), None, None]
         """
-        if member.declaration == EVERYBODY:
-            return None
-        return self._indicators[member.declaration]
+        everybody = member.declaration == EVERYBODY
+        return None if everybody else self._indicators[member.declaration]
 
     def is_pair(self, member: Member) -> bool:
         """Say whether a group is one of those that ``pairs`` declares.
@@ -162,9 +158,8 @@ class Groups:
         >>> [groups.is_pair(member) for member in members]
         [False, True, False]
         """
-        if member.declaration == EVERYBODY:
-            return False
-        return isinstance(self.declarations[member.declaration], Pairs)
+        everybody = member.declaration == EVERYBODY
+        return not everybody and isinstance(self.declarations[member.declaration], Pairs)
 
     def named(self, name: str) -> Member:
         """Find a group by its name, for what was written when groups were known by name alone.
@@ -209,10 +204,9 @@ def _distinct(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
 def _indicator(declaration: Group) -> Indicator | None:
     if isinstance(declaration, (And, Pairs)):
         return None
-    if isinstance(declaration, By):
-        return Indicator(declaration.column)
-    if isinstance(declaration, Where) and declaration.operator == "==":
-        return Indicator(declaration.column)
+    one_value = isinstance(declaration, Where) and declaration.operator == "=="
+    if isinstance(declaration, By) or one_value:
+        return Indicator(declaration.columns[0])
     return Indicator(None)
 
 
@@ -233,11 +227,11 @@ def _values_named(declaration: Group, name: str) -> Iterator[Values]:
     elif isinstance(declaration, And):
         yield from _intersections_named(declaration.parts, name)
     elif isinstance(declaration, Pairs):
-        for numbers, parts in declaration.combinations:
-            for values in _intersections_named(parts, name):
-                yield (*numbers, *values)
+        for numbers, both in declaration.combinations.items():
+            for values in _values_named(both, name):
+                yield numbers + values
     elif name in declaration.names:
-        yield () if isinstance(declaration, Single) else (declaration.names.index(name),)
+        yield declaration.every[declaration.names.index(name)]
 
 
 def _intersections_named(parts: Sequence[Group], name: str) -> Iterator[Values]:
@@ -253,7 +247,7 @@ def _intersections_named(parts: Sequence[Group], name: str) -> Iterator[Values]:
 
 
 def _part_named(part: Group, name: str) -> Iterator[Values]:
-    if not needs_parentheses(part, "&"):
+    if not isinstance(part, Or):
         yield from _values_named(part, name)
     elif name.startswith("(") and name.endswith(")"):
         yield from _values_named(part, name[1:-1])
@@ -262,12 +256,9 @@ def _part_named(part: Group, name: str) -> Iterator[Values]:
 def _products(declaration: Group) -> list[tuple[Group, ...]]:
     """Write a family as intersections of declarations that are none themselves."""
     if isinstance(declaration, Pairs):
-        inner = [
-            tuple(itertools.chain(left, right))
-            for one, other in itertools.combinations(declaration.parts, 2)
-            for left, right in itertools.product(_products(one), _products(other))
+        return [
+            product for both in declaration.combinations.values() for product in _products(both)
         ]
-        return inner
     if isinstance(declaration, And):
         sides = [_products(part) for part in declaration.parts]
         return [tuple(itertools.chain(*combined)) for combined in itertools.product(*sides)]
@@ -303,5 +294,4 @@ def _shared_name(left: Group, right: Group) -> str | None:
             return right.names[0]
         return None
     names = set(left.names)
-    found = next((name for name in right.names if name in names), None)
-    return f"({found})" if found is not None and needs_parentheses(left, "&") else found
+    return next((wrapped(name, left) for name in right.names if name in names), None)

@@ -13,7 +13,8 @@ from typing import Any
 
 from groupwise.errors import DataError, GroupError
 from groupwise.extras import needed_by
-from groupwise.groups.declarations import Group, by, cut, from_dict, where
+from groupwise.groups.algebra import Group, from_dict
+from groupwise.groups.declarations import by, cut, where
 
 Unknown = Callable[[str, str], DataError]
 

@@ -2,6 +2,7 @@
 
 import datetime
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
@@ -84,3 +85,10 @@ def is_number(value: object) -> bool:
     if isinstance(value, (bool, np.bool_)):
         return False
     return isinstance(value, (int, float, np.integer, np.floating, Decimal))
+
+
+def comparable(value: Any) -> Any:
+    """Give a number a form that compares exactly with Python floats."""
+    if isinstance(value, np.integer):
+        return int(value)
+    return float(value) if isinstance(value, np.floating) else value
