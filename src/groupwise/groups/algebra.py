@@ -166,12 +166,50 @@ class Group:
 
     @staticmethod
     def from_dict(table: Mapping[str, Any]) -> Group:
-        """Read a declaration back from plain values.
+        """Read a declaration from plain values.
 
-        >>> Group.from_dict({"by": "sex"})
-        By(column='sex')
+        >>> Group.from_dict({"where": "bmi", "op": ">=", "value": 30}).names
+        ('bmi >= 30',)
         """
-        return from_dict(table)
+        if not isinstance(table, Mapping):
+            raise GroupError(
+                f"{table!r} is no group declaration. Write a table such as by = 'sex'."
+            )
+        kinds = [name for name in _KINDS if name in table]
+        if len(kinds) != 1:
+            listed = ", ".join(repr(key) for key in table)
+            raise GroupError(
+                f"A group declaration with the keys {listed or 'none'} has {len(kinds)} kinds. "
+                f"Use exactly one of {', '.join(_KINDS)}."
+            )
+        name, kind = kinds[0], _KINDS[kinds[0]]
+        for key in table:
+            if key not in kind.keys:
+                known = ", ".join(kind.keys[1:]) or "no other key"
+                raise GroupError(f"Unknown key {key!r} next to {name!r}. Known there: {known}.")
+        given = {}
+        for key, field in zip(kind.keys, fields(kind), strict=True):
+            if key in table:
+                given[field.name] = table[key]
+            elif field.default is MISSING:
+                raise GroupError(f"The key {key!r} is missing next to {name!r}.")
+        if issubclass(kind, Leaf):
+            for key in ("edges", "labels"):
+                if not isinstance(given.get(key, []), list):
+                    raise GroupError(f"The key {key!r} holds {given[key]!r}. Give a list.")
+            leaf: Group = kind(**given)
+            return leaf
+        content = table[name]
+        if kind is Not:
+            return ~Group.from_dict(content)
+        if not isinstance(content, list):
+            raise GroupError(f"The key {name!r} holds {content!r}. Give a list of declarations.")
+        parts = [Group.from_dict(part) for part in content]
+        if kind is Pairs:
+            return Pairs(tuple(parts))
+        if len(parts) < 2:
+            raise GroupError(f"The key {name!r} combines two declarations or more.")
+        return functools.reduce(operator.and_ if kind is And else operator.or_, parts)
 
     def __and__(self, other: object) -> Group:
         return And(_flat(And, self, other)) if isinstance(other, Group) else NotImplemented
@@ -340,49 +378,7 @@ class Pairs(Compound):
         return self.combinations[which].take_name(values)
 
 
-def from_dict(table: Mapping[str, Any]) -> Group:
-    """Read one declaration from plain values.
-
-    >>> from_dict({"where": "bmi", "op": ">=", "value": 30}).names
-    ('bmi >= 30',)
-    """
-    if not isinstance(table, Mapping):
-        raise GroupError(f"{table!r} is no group declaration. Write a table such as by = 'sex'.")
-    kinds = [name for name in _KINDS if name in table]
-    if len(kinds) != 1:
-        listed = ", ".join(repr(key) for key in table)
-        raise GroupError(
-            f"A group declaration with the keys {listed or 'none'} has {len(kinds)} kinds. "
-            f"Use exactly one of {', '.join(_KINDS)}."
-        )
-    name, kind = kinds[0], _KINDS[kinds[0]]
-    for key in table:
-        if key not in kind.keys:
-            known = ", ".join(kind.keys[1:]) or "no other key"
-            raise GroupError(f"Unknown key {key!r} next to {name!r}. Known there: {known}.")
-    given = {}
-    for key, field in zip(kind.keys, fields(kind), strict=True):
-        if key in table:
-            given[field.name] = table[key]
-        elif field.default is MISSING:
-            raise GroupError(f"The key {key!r} is missing next to {name!r}.")
-    if issubclass(kind, Leaf):
-        for key in ("edges", "labels"):
-            if not isinstance(given.get(key, []), list):
-                raise GroupError(f"The key {key!r} holds {given[key]!r}. Give a list.")
-        leaf: Group = kind(**given)
-        return leaf
-    content = table[name]
-    if kind is Not:
-        return ~from_dict(content)
-    if not isinstance(content, list):
-        raise GroupError(f"The key {name!r} holds {content!r}. Give a list of declarations.")
-    parts = [from_dict(part) for part in content]
-    if kind is Pairs:
-        return Pairs(tuple(parts))
-    if len(parts) < 2:
-        raise GroupError(f"The key {name!r} combines two declarations or more.")
-    return functools.reduce(operator.and_ if kind is And else operator.or_, parts)
+from_dict = Group.from_dict
 
 
 def wrapped(name: str, part: Group) -> str:

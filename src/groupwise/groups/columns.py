@@ -56,13 +56,11 @@ class Column:
     @cached_property
     def numbers(self) -> Floats | None:
         """The column as float64; None when it holds no numbers, or some would be rounded."""
-        if self.kind != "number":
-            return None
-        if self.values.dtype.kind == "f" or not self.length:
-            return self.values.astype(np.float64)
-        if int(self.values.max()) > _EXACT or int(self.values.min()) < -_EXACT:
-            return None
-        return self.values.astype(np.float64)
+        whole = self.values.dtype.kind != "f" and self.length > 0
+        rounded = (
+            whole and not -_EXACT <= int(self.values.min()) <= int(self.values.max()) <= _EXACT
+        )
+        return None if self.kind != "number" or rounded else self.values.astype(np.float64)
 
     @cached_property
     def distinct(self) -> tuple[list[Any], Integers]:
@@ -71,13 +69,9 @@ class Column:
             return self.levels, self.codes
         if self.kind == "objects":
             return _distinct_objects(self.objects)
-        missing = self.missing
-        if missing is None:
-            found, codes = _distinct_numbers(self.values)
-            return found.tolist(), codes
-        found, inverse = _distinct_numbers(self.values[~missing])
+        present = slice(None) if self.missing is None else ~self.missing
         codes = np.full(self.length, -1, dtype=np.int64)
-        codes[~missing] = inverse
+        found, codes[present] = _distinct_numbers(self.values[present])
         return found.tolist(), codes
 
     def answers(self, question: Callable[[Any], Answer]) -> list[Answer | None]:
@@ -86,20 +80,17 @@ class Column:
         A level that no row has (an unused category) may stay unanswered.
         """
         values, codes = self.distinct
-        found: list[Answer | None] = []
+        found: list[Answer | None] = [None] * len(values)
         errors: dict[int, GroupError] = {}
         for position, value in enumerate(values):
             try:
-                found.append(question(value))
+                found[position] = question(value)
             except GroupError as error:
-                found.append(None)
                 errors[position] = error
-        if errors:
-            bad = np.flatnonzero(np.isin(codes, list(errors)))
-            if len(bad):
-                first = errors[int(codes[bad[0]])]
-                first.row = int(bad[0])
-                raise first
+        for row in np.flatnonzero(np.isin(codes, list(errors)))[:1].tolist() if errors else ():
+            first = errors[int(codes[row])]
+            first.row = row
+            raise first
         return found
 
 
@@ -121,13 +112,12 @@ class Table:
 
         try:
             self._frame: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
-            names = list(self._frame.columns)
+            self.names = list(self._frame.columns)
         except Exception as problem:
             raise error(
                 f"A {type(frame).__name__} cannot be read as a frame: {problem} "
                 "Give a pandas, polars or pyarrow table with distinct column names."
             ) from None
-        self.names: list[str] = names
         self.length: int = self._frame.shape[0]
         self._columns: dict[str, Column] = {}
 
@@ -136,10 +126,9 @@ class Table:
 
     def column(self, name: str) -> Column:
         """Read a column."""
-        found = self._columns.get(name)
-        if found is None:
-            found = self._columns[name] = _read(self._frame.get_column(name), name, self.length)
-        return found
+        if name not in self._columns:
+            self._columns[name] = _read(self._frame.get_column(name), name, self.length)
+        return self._columns[name]
 
 
 def as_table(frame: object, error: type[GroupError] | type[FeatureError]) -> Table:
@@ -204,12 +193,8 @@ def _text(name: str, length: int, codes: npt.NDArray[Any], levels: list[Any]) ->
 
 
 def _coded(name: str, values: list[Any]) -> Column:
-    positions: dict[Any, int] = {}
-    for value in dict.fromkeys(values):
-        if value is not None:
-            positions[value] = len(positions)
-    levels = list(positions)
-    positions[None] = -1
+    levels = [value for value in dict.fromkeys(values) if value is not None]
+    positions = {**{value: code for code, value in enumerate(levels)}, None: -1}
     codes = np.fromiter(map(positions.__getitem__, values), dtype=np.int64, count=len(values))
     return _text(name, len(values), codes, levels)
 
@@ -254,17 +239,15 @@ def first_places(codes: Integers, size: int) -> Integers:
 
 
 def _distinct_objects(objects: list[Any]) -> tuple[list[Any], Integers]:
-    remembered = frozenset(REMEMBERED_TYPES)
     positions: dict[tuple[type, Any], int] = {}
     values: list[Any] = []
     codes = np.full(len(objects), -1, dtype=np.int64)
     for row, value in enumerate(objects):
         if is_missing(value):
             continue
-        if type(value) in remembered:
-            position = positions.setdefault((type(value), value), len(values))
-        else:
-            position = len(values)
+        position = len(values)
+        if type(value) in REMEMBERED_TYPES:
+            position = positions.setdefault((type(value), value), position)
         if position == len(values):
             values.append(value)
         codes[row] = position

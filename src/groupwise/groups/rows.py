@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from groupwise.errors import GroupError
-from groupwise.groups.algebra import And, Group, Intervals, Leaf, Not, Pairs, Values
+from groupwise.groups.algebra import And, Compound, Group, Intervals, Leaf, Not, Pairs, Values
 from groupwise.groups.values import REMEMBERED_TYPES, is_missing
 
 # Values remembered per column and type. Enough for every categorical column; a continuous column
@@ -119,21 +119,32 @@ class Made(dict[Values, Found]):
         return group
 
 
-class IntersectionReader(Reader[Found]):
-    """Reads ``&`` and ``pairs``: the parts that are intersected, and what tells which they are."""
+class AndReader(Reader[Found]):
+    """Reads ``&``."""
 
-    def __init__(self, declaration: And | Pairs, make: Make[Found]) -> None:
+    def __init__(self, declaration: Compound, make: Make[Found]) -> None:
         self.readers = [reader(part, tuple) for part in declaration.parts]
         self.made = Made(make)
-        self.joined: list[tuple[Values, tuple[int, ...]]] = [((), tuple(range(len(self.readers))))]
-        if isinstance(declaration, Pairs):
-            self.joined = [(numbers, numbers) for numbers in declaration.combinations]
 
     def awake(self, row: Row, found: list[Found], weights: list[float]) -> None:
-        sides = [side(member, row) for member in self.readers]
-        for which, numbers in self.joined:
-            for values, weight in functools.reduce(join, [sides[one] for one in numbers]):
-                found.append(self.made[which + values])
+        for values, weight in functools.reduce(join, [side(one, row) for one in self.readers]):
+            found.append(self.made[values])
+            weights.append(weight)
+
+
+class PairsReader(AndReader[Found]):
+    """Reads ``pairs``."""
+
+    def __init__(self, declaration: Pairs, make: Make[Found]) -> None:
+        super().__init__(declaration, make)
+        self.two = list(declaration.combinations)
+
+    def awake(self, row: Row, found: list[Found], weights: list[float]) -> None:
+        sides = [side(one, row) for one in self.readers]
+        for numbers in self.two:
+            left, right = numbers
+            for values, weight in join(sides[left], sides[right]):
+                found.append(self.made[numbers + values])
                 weights.append(weight)
 
 
@@ -171,8 +182,11 @@ class FamilyReader(Reader[Found]):
     def awake(self, row: Row, found: list[Found], weights: list[float]) -> None:
         sides = []
         for part, size in self.sides:
+            places: list[int] = []
+            given: list[float] = []
+            part.awake(row, places, given)
             dense = [0.0] * size
-            for place, weight in side(part, row):
+            for place, weight in zip(places, given, strict=True):
                 dense[place] = weight
             sides.append(dense)
         if self.complemented:
@@ -190,8 +204,10 @@ class FamilyReader(Reader[Found]):
 
 def reader(declaration: Group, make: Make[Found]) -> Reader[Found]:
     """Make the reader of a declaration."""
-    if isinstance(declaration, (And, Pairs)):
-        return IntersectionReader(declaration, make)
+    if isinstance(declaration, Pairs):
+        return PairsReader(declaration, make)
+    if isinstance(declaration, And):
+        return AndReader(declaration, make)
     if not isinstance(declaration, Leaf):
         return FamilyReader(declaration, make)
     if declaration.intervals is not None:
@@ -201,7 +217,7 @@ def reader(declaration: Group, make: Make[Found]) -> Reader[Found]:
 
 def get(row: Row, column: str) -> Any:
     """Take a group column from a row, or say that it is absent."""
-    if not isinstance(row, Mapping):
+    if type(row) is not dict and not isinstance(row, Mapping):
         raise GroupError(
             f"A row is a mapping from field to value, not {type(row).__name__}. "
             "Give a dict such as {'age': 41, 'sex': 'male'}."
