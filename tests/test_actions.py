@@ -9,6 +9,7 @@ import pytest
 
 import groupwise as gw
 from groupwise.errors import SnapshotError, TicketError
+from tests.states import assert_same_arrays, state_of
 
 FIELDS = ["a", "b"]
 CONTEXTS = [[0, 0], [0, 1], [1, 0], [1, 1]]
@@ -67,19 +68,6 @@ def stream(model: gw.Groupwise, count: int, seed: int) -> list[tuple[dict[str, o
     return found
 
 
-def state(model: gw.Groupwise) -> list[np.ndarray]:
-    groups = len(model._names)
-    arrays = [a[:groups] for a in (*model._reduction.state[:3], *model._ledger.state)]
-    for bank in model._reduction.action_banks:
-        arrays += list(bank.arrays(groups).values())
-    return [array.copy() for array in arrays]
-
-
-def same(one: gw.Groupwise, other: gw.Groupwise) -> bool:
-    pairs = zip(state(one), state(other), strict=True)
-    return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
-
-
 @EVERY
 def test_labels_at_once_cost_no_delay_and_predict_is_pure(make: Make) -> None:
     model, other = make(seed=4), make(seed=4)
@@ -90,7 +78,7 @@ def test_labels_at_once_cost_no_delay_and_predict_is_pure(make: Make) -> None:
         assert np.array_equal(ticket.prediction, first)
         model.learn(ticket, label)
         other.learn_one(row, label)
-    assert same(model, other)
+    assert_same_arrays(state_of(model), state_of(other))
     assert all(row["delay"] == 0.0 for row in model.regret())
 
 
@@ -127,7 +115,7 @@ def test_late_tickets_in_any_order_through_text_and_files(make: Make, tmp_path: 
         if step == 40:
             other.save(tmp_path / "model")
             other = gw.load(tmp_path / "model")
-    assert same(model, other)
+    assert_same_arrays(state_of(model), state_of(other))
     table = model.regret()
     assert any(row["delay"] != 0.0 for row in table)
     for row in table:
@@ -154,7 +142,7 @@ def test_forgotten_tickets_and_saved_models(make: Make, tmp_path: Path) -> None:
         assert np.array_equal(one.prediction, two.prediction)
         model.learn(one, label)
         other.learn(two, label)
-    assert same(model, other)
+    assert_same_arrays(state_of(model), state_of(other))
     assert repr(model.regret()) == repr(other.regret())
 
 
@@ -196,7 +184,7 @@ def test_labels_are_not_aliased() -> None:
     ticket = model.predict({"rain": True})
     model.learn(ticket, costs)
     costs[:] = 99.0
-    assert model._reduction.action_banks[0].state.costs.max() == 0.5
+    assert state_of(model)["learner0.costs"].max() == 0.5
     ticket.prediction[:] = 7
     assert model.predict_one({"rain": True}).max() == 1
 

@@ -1,13 +1,15 @@
 """Pay-for-feedback and apple tasting: which labels are seen, paid for, and learned from."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import groupwise as gw
-from groupwise.partial_feedback import FIRST_HORIZON, Blocks, block_length
 from groupwise.errors import ConfigurationError, LabelError, TicketError
+from groupwise.partial_feedback import FIRST_HORIZON, Blocks, block_length
+from tests.states import state_of
 
 FIELDS = ["a", "b", "c"]
 CONTEXTS = [[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)]
@@ -168,7 +170,8 @@ def test_restart_at_every_doubling(keep_state: bool) -> None:
     paying = gw.PayForFeedback(labeller(), keep_state=keep_state)
     for row, y in stream(200, 9):
         paying.learn_one(row, y)
-    clock = paying.model._reduction.action_banks[0].state.clock[paying.model._index["always_on"]]
+    everybody = paying.model.group_names.index("always_on")
+    clock = state_of(paying.model)["learner0.clock"][everybody]
     assert bool(clock == paying.model._version) is keep_state
     assert bool(paying._earlier) is not keep_state
     assert paying.regret()["always_on"]["rounds"] == pytest.approx(200, abs=10)
@@ -186,7 +189,7 @@ def test_around_a_regression() -> None:
 
 @pytest.mark.parametrize("kind", [gw.PayForFeedback, gw.AppleTasting])
 @pytest.mark.parametrize("horizon", [2_000, None])
-def test_saved_and_loaded(kind: type, horizon: int | None, tmp_path: Path) -> None:
+def test_saved_and_loaded(kind: Any, horizon: int | None, tmp_path: Path) -> None:
     one = kind(labeller(), horizon=horizon)
     rounds = stream(200, 11)
     waiting = 0

@@ -13,7 +13,7 @@ import pandas
 import pytest
 
 import groupwise as gw
-from groupwise import archive, snapshot
+from groupwise import archive
 from groupwise.errors import SnapshotError
 
 
@@ -358,8 +358,8 @@ def test_a_snapshot_may_say_how_its_table_is_read(tmp_path):
     model = gw.Groupwise([gw.by("g")])
     model.learn_one({"g": "a", "u": 0.5}, 0.5)
     table = {"target": "y", "kinds": {"u": "number"}}
-    snapshot.save(model, tmp_path / "with.gw", table=table)
-    snapshot.save(model, tmp_path / "without.gw")
-    assert snapshot.read_table(tmp_path / "with.gw") == table
-    assert snapshot.read_table(tmp_path / "without.gw") is None
+    model.save(tmp_path / "with.gw", table=table)
+    model.save(tmp_path / "without.gw")
+    assert archive.read(tmp_path / "with.gw")[0]["table"] == table
+    assert archive.read(tmp_path / "without.gw")[0].get("table") is None
     assert gw.load(tmp_path / "with.gw").regret().rows == model.regret().rows

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from groupwise.replaying import replay
     from groupwise.snapshot import load
     from groupwise.ticket import Ticket
+    from groupwise.validation import register
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ _HOMES = {
     "PayForFeedback": "partial_feedback",
     "load": "snapshot",
     "Ticket": "ticket",
+    "register": "validation",
     "replay": "replaying",
     "by": "groups",
     "cut": "groups",
@@ -71,6 +73,7 @@ __all__ = [
     "losses",
     "oracles",
     "pairs",
+    "register",
     "replay",
     "weight",
     "where",

@@ -504,7 +504,7 @@ def _named(part: object) -> dict[str, Any]:
     if fields is None:
         raise SnapshotError(
             f"{name_of(part)} cannot be saved in a snapshot: only groupwise's own learners and "
-            "aggregators can, and those of yours that groupwise.validation.register knows. Keep "
+            "aggregators can, and those of yours that groupwise.register knows. Keep "
             "the stream and replay it, or use learners.Ridge."
         )
     return fields

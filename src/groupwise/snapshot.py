@@ -21,7 +21,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """The model that its ``save`` wrote, wrappers included; it continues bit for bit.
 
     Learners and aggregators of your own must be registered first
-    (``groupwise.validation.register``).
+    (``groupwise.register``).
     """
     header, arrays = archive.read(path)
     try:

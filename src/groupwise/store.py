@@ -128,12 +128,7 @@ class Store:
             some = narrow[(self.width[narrow] == had) & made]
             if some.size:
                 self._widen(some, had, width)
-        fresh = narrow[self.block[narrow] < 0]
-        self.block[fresh] = self._take(fresh.size, size)
-        self.width[fresh] = width
-        for name in self.layout.ones:
-            for cells in self._cells(fresh, name):
-                self.pool[cells] = 1.0
+        self._begin(narrow[self.block[narrow] < 0], width)
 
     def _make_room(self, records: int, late: int) -> None:
         """Make sure that the pool has room for new records and for all late fields."""
@@ -178,16 +173,22 @@ class Store:
         self.used[0] = start + count * size
         return start + size * np.arange(count, dtype=np.int64)
 
+    def _begin(self, groups: Index, width: int) -> None:
+        """Give groups new records, with the first values in them."""
+        self.block[groups] = self._take(groups.size, self._size(width))
+        self.width[groups] = width
+        for name in self.layout.ones:
+            for cells in self._cells(groups, name):
+                self.pool[cells] = 1.0
+
     def _widen(self, groups: Index, had: int, width: int) -> None:
         """Move records of one width to wider ones."""
         names = list(self.layout.axes)
         early = {name: self._gather(groups, name) for name in names if name not in self.layout.late}
         placed = groups[self.late[groups] >= 0]
         late = {name: self._gather(placed, name) for name in self.layout.late}
-        self.block[groups] = self._take(groups.size, self._size(width))
-        size = self._size(width, late=True)
-        self.late[placed] = self._take(placed.size, size)
-        self.width[groups] = width
+        self._begin(groups, width)
+        self.late[placed] = self._take(placed.size, self._size(width, late=True))
         for some, fields in ((groups, early), (placed, late)):
             for name, values in fields.items():
                 self._scatter(some, name, values)
@@ -294,9 +295,10 @@ class Store:
 
     def clear(self, names: tuple[str, ...]) -> None:
         """Put fields of all groups back to their first values."""
-        have = np.flatnonzero(self.block >= 0)
-        for which, _ in self._by_width(have):
-            for name in names:
+        for name in names:
+            late = name in self.layout.late
+            have = np.flatnonzero((self.late if late else self.block) >= 0)
+            for which, _ in self._by_width(have):
                 for cells in self._cells(have[which], name):
                     self.pool[cells] = 1.0 if name in self.layout.ones else 0.0
 

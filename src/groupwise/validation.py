@@ -147,7 +147,7 @@ def part_from_dict(fields: Mapping[str, Any]) -> Any:
     if name not in _PARTS:
         raise ConfigurationError(
             f"There is no part called {name!r}. Register one of your own with "
-            "groupwise.validation.register before reading the file."
+            "groupwise.register before reading the file."
         )
     kind = _PARTS[name]
     return kind.from_dict(parameters) if hasattr(kind, "from_dict") else kind(**parameters)

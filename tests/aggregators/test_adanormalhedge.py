@@ -9,7 +9,9 @@ import pytest
 import groupwise as gw
 from groupwise.aggregators import AdaNormalHedge
 from groupwise.kernels import rounds
-from groupwise.arrays import AggregatorState
+from groupwise.kernels.stretch import addressed
+from groupwise.protocols import Awake
+from groupwise.reduction import Reduction
 from tests.streams import hedge_weight
 
 SQUARE = gw.losses.Square()
@@ -33,11 +35,13 @@ def exact_log_weight(regret, absolute):
 
 def probabilities(regret, absolute, mass, membership):
     """The weights over awake experts as a round computes them."""
-    out = np.empty((len(regret), 1))
-    r, c, m = (np.array(part, dtype=float)[:, None] for part in (regret, absolute, mass))
-    state = AggregatorState(r, c, m, np.zeros(1))
-    groups, weights = np.arange(len(regret)), np.array(membership, dtype=float)
-    rounds.weigh(AdaNormalHedge.kernel, 0.0, state, groups, weights, out)
+    groups, out = np.arange(len(regret)), np.empty((len(regret), 1))
+    reduction = Reduction([gw.learners.Ridge()], AdaNormalHedge(), SQUARE)
+    reduction.reserve(groups, 0)
+    for name, values in (("regret", regret), ("absolute", absolute), ("mass", mass)):
+        reduction.state.fill(name, groups, np.array(values, dtype=float)[:, None])
+    awake = Awake(groups, np.array(membership, dtype=float))
+    rounds.follow(reduction._address, addressed(awake), 0, out)
     return out[:, 0]
 
 

@@ -33,7 +33,7 @@ def row_by_row(encoder: Encoder, rows: list[dict[str, Any]]) -> EncodedFrame:
         try:
             encoded = encoder.encode(row, encoder.groups.read(row)[0])
         except FeatureError as error:
-            raise FeatureError(error.message, row=number) from None
+            raise FeatureError(str(error), row=number) from None
         encoder.admit(encoded)
         encoded = without_zeros(encoded)
         indices += encoded.indices.tolist()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from groupwise.kernels import schedule
+from groupwise.kernels.addresses import next_of
 
 GROUPS = 7
 
@@ -33,11 +34,11 @@ def test_every_group_has_its_rows_in_order(rows):
 
 @njit(nogil=True)
 def take(queue, total, batch, taken):
-    first = schedule.next_of(queue, batch)
+    first = next_of(queue, batch)
     while first < total:
         for i in range(first, min(first + batch, total)):
             taken[i] += 1
-        first = schedule.next_of(queue, batch)
+        first = next_of(queue, batch)
 
 
 def test_threads_take_everything_once():

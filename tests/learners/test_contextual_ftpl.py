@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 import groupwise as gw
 from groupwise.errors import ConfigurationError, FeatureError, LabelError
 from groupwise.learners import ContextualFTPL
+from groupwise.learners.contextual_ftpl import ContextualBank
 from groupwise.oracles import FiniteClass, Sklearn, Stumps
 
 BITS = 3
@@ -34,6 +35,13 @@ def model(setting: str, labels: int = 1, oracle: object = None, seed: int = 0) -
     )
     loss = gw.losses.ZeroOne() if labels == 1 else gw.losses.Hamming(labels)
     return gw.Groupwise([gw.by("sex")], learner, loss=loss, features=FIELDS, seed=seed)
+
+
+def bank_of(labeller: gw.Groupwise) -> ContextualBank:
+    """The model's one bank."""
+    (bank,) = labeller._reduction.banks
+    assert isinstance(bank, ContextualBank)
+    return bank
 
 
 def rows(count: int, seed: int) -> list[dict[str, object]]:
@@ -88,7 +96,7 @@ def test_a_table_of_stumps_plays_like_stumps() -> None:
     for oracle in (Stumps(), FiniteClass(stumps(CONTEXTS), CONTEXTS)):
         for setting in ("transductive", "separator"):
             labeller = model(setting, oracle=oracle, seed=3)
-            labeller._reduction.action_banks[0].rate = 1.0
+            bank_of(labeller).rate = 1.0
             played = []
             for t, row in enumerate(rows(80, 4)):
                 ticket = labeller.predict(row)
@@ -101,12 +109,13 @@ def test_a_table_of_stumps_plays_like_stumps() -> None:
 
 def test_contexts_met_later_join_the_history() -> None:
     labeller = model("separator")
-    bank = labeller._reduction.action_banks[0]
+    bank = bank_of(labeller)
     assert bank.contexts.count == len(SEPARATOR)
     for row in rows(60, 5):
         labeller.learn_one(row, 1)
     assert bank.contexts.count == len(CONTEXTS)
-    assert bank.state.seen[labeller._index["always_on"]].sum() == -60.0
+    everybody = labeller.group_names.index("always_on")
+    assert bank.store.of(everybody).seen.sum() == -60.0
 
 
 def test_a_heuristic_oracle_is_marked() -> None:
@@ -143,7 +152,8 @@ def test_bad_label(label: object) -> None:
     ticket = labeller.predict(rows(1, 0)[0])
     with pytest.raises(LabelError):
         labeller.learn(ticket, label)
-    assert labeller._reduction.action_banks[0].state.clock.sum() == 0.0
+    clocks = bank_of(labeller).store.column("clock", 2)  # the two groups of the ticket
+    assert clocks.tolist() == [[0.0], [0.0]]
     labeller.learn(ticket, True)
 
 

@@ -8,6 +8,8 @@ import pytest
 
 import groupwise as gw
 from groupwise.learners import Foreign, Ridge
+from groupwise.learners.wrapped import WrappedBank
+from tests.states import assert_same_arrays, state_of
 
 river = pytest.importorskip("river.linear_model")
 sklearn = pytest.importorskip("sklearn.linear_model")
@@ -171,28 +173,17 @@ class Moody:
 
 def picture(model):
     """Everything that the model's future depends on."""
-    reduction, ledger = model._reduction, model._ledger
-    states = [reduction.state, ledger.state, ledger.sums]
-    states += [bank.state for bank, _ in reduction.banks if hasattr(bank, "state")]
     learners = {
-        key: copy.deepcopy(learner.model.__dict__)
-        for bank, _ in reduction.banks
-        if hasattr(bank, "learners") and isinstance(bank.learners, dict)
+        key: copy.deepcopy(learner.model.__dict__)  # type: ignore[attr-defined]
+        for bank in model._reduction.banks
+        if isinstance(bank, WrappedBank)
         for key, learner in bank.learners.items()
     }
-    groups = len(model.regret())
-    arrays = [
-        array.copy() if array.ndim == 0 or array.shape[0] < groups else array[:groups].copy()
-        for state in states
-        for array in state
-    ]
-    return arrays, learners, model.regret().rows
+    return state_of(model), learners, model.regret().rows
 
 
 def same_picture(one, other):
-    for a, b in zip(one[0], other[0], strict=True):
-        width = tuple(slice(size) for size in a.shape)
-        assert np.array_equal(a, b[width], equal_nan=True)
+    assert_same_arrays(one[0], other[0])
     assert one[1:] == other[1:]
 
 

@@ -8,10 +8,10 @@ import pytest
 
 import groupwise as gw
 from groupwise.errors import ConfigurationError, LabelError
-from groupwise.learners.actions import Seat
 from groupwise.learners.ftpl import FTPL, FTPLBank
 from groupwise.oracles import Finite
-from groupwise.protocols import Awake, Row
+from groupwise.protocols import Awake, Row, Setting
+from tests.states import assert_same_arrays, state_of
 
 ROUNDS, SEEDS = 300, 50
 ONE_GROUP = Awake(np.zeros(1, dtype=np.int64), np.ones(1))
@@ -34,8 +34,9 @@ ADVERSARIES: dict[str, Adversary] = {
 
 def bank_of(actions: int, horizon: int | None, seed: int) -> FTPLBank:
     learner = FTPL(Finite(np.eye(actions)), cost_norm=1.0, horizon=horizon)
-    bank = learner.bank(gw.losses.Linear(0.0, 1.0), 0, Seat(0, 1, seed))
-    bank.reserve(1)
+    setting = Setting(gw.losses.Linear(0.0, 1.0), seed, experts=1, width=0)
+    (bank,) = FTPL.banks([learner], [0], setting)
+    bank.reserve(np.arange(1), 0)
     return bank
 
 
@@ -45,14 +46,13 @@ def regret(actions: int, horizon: int | None, name: str, seed: int, noise: str =
     if noise == "none":
         bank.rate = math.inf
     rng = np.random.default_rng(seed)
-    said = np.empty((1, 1, actions))
     lost, last = 0.0, 0
     total = np.zeros(actions)
     for t in range(ROUNDS):
         number = t if noise == "fresh" else 0
-        bank.advise(max(number - 1, 0), 0, ONE_GROUP, NO_ROW, said)
+        said = bank.advise(max(number - 1, 0), 0, ONE_GROUP, NO_ROW)
         leader = int(said[0, 0].argmax())
-        bank.advise(number, 0, ONE_GROUP, NO_ROW, said)
+        said = bank.advise(number, 0, ONE_GROUP, NO_ROW)
         costs = np.zeros(actions)
         costs[ADVERSARIES[name](t, actions, last, leader, rng)] = 1.0
         last = int(said[0, 0].argmax())
@@ -93,8 +93,9 @@ def test_run_time_bound(name: str) -> None:
     bank = bank_of(3, None, 0)
     for t in range(ROUNDS):
         bank.update(ONE_GROUP, NO_ROW, np.eye(3)[t % 3])
-    certified = bank.bound(0)
-    assert certified is not None
+    bounds = bank.bounds(0)
+    assert bounds is not None
+    (certified,) = bounds.tolist()
     assert np.mean(regrets) <= certified
     # Stability Σ ε_t ‖c_t‖₁ ≤ 2 √(D/RA) √T, and W ≤ D: the a-priori bound is never smaller.
     assert certified <= bound(3.0) + 1e-9
@@ -102,13 +103,12 @@ def test_run_time_bound(name: str) -> None:
 
 def test_noise_is_named_by_ticket_expert_and_attempt() -> None:
     bank = bank_of(10, 10_000, 3)
-    bank.reserve(2)
+    bank.reserve(np.arange(2), 0)
 
     def advice(number: int, attempt: int, group: int) -> list[float]:
-        said = np.empty((1, 1, 10))
         awake = Awake(np.array([group]), np.ones(1))
-        bank.advise(number, attempt, awake, NO_ROW, said)
-        return said[0, 0].tolist()
+        found: list[float] = bank.advise(number, attempt, awake, NO_ROW)[0, 0].tolist()
+        return found
 
     assert advice(7, 0, 0) == advice(7, 0, 0)
     others = {tuple(advice(n, a, g)) for n in range(20) for a in (0, 1) for g in (0, 1)}
@@ -118,8 +118,8 @@ def test_noise_is_named_by_ticket_expert_and_attempt() -> None:
 def test_fractional_rounds_scale_costs() -> None:
     bank = bank_of(2, None, 0)
     bank.update(Awake(np.zeros(1, dtype=np.int64), np.array([0.25])), NO_ROW, np.array([1.0, 0.0]))
-    assert bank.state.costs[0].tolist() == [0.25, 0.0]
-    assert bank.state.clock[0] == 0.25
+    assert bank.store.of(0).costs.tolist() == [0.25, 0.0]
+    assert bank.store.of(0).clock.tolist() == [0.25]
 
 
 class Cheapest:
@@ -136,7 +136,9 @@ def test_an_oracle_written_in_python_plays_like_ours() -> None:
     for oracle in (Finite(np.eye(3)), Cheapest()):
         learner = FTPL(oracle, cost_norm=3.0)
         model = gw.Groupwise([gw.by("day")], learner, loss=gw.losses.Linear(0, 1), seed=5)
-        model._reduction.action_banks[0].rate = 0.5
+        (bank,) = model._reduction.banks
+        assert isinstance(bank, FTPLBank)
+        bank.rate = 0.5
         played = []
         rng = np.random.default_rng(1)
         for t in range(60):
@@ -168,15 +170,11 @@ def model() -> gw.Groupwise:
 def test_bad_labels_change_nothing(label: object, message: str) -> None:
     wet = model()
     wet.learn_one({"rain": True}, [0.9, 0.1])
-    before = [array.copy() for array in (*wet._reduction.state, *wet._ledger.state)]
-    learned = [array.copy() for array in wet._reduction.action_banks[0].state]
+    before = state_of(wet)
     ticket = wet.predict({"rain": True})
     with pytest.raises(LabelError, match=message):
         wet.learn(ticket, label)
-    for old, new in zip(before, (*wet._reduction.state, *wet._ledger.state), strict=True):
-        assert np.array_equal(old, new, equal_nan=True)
-    for old, new in zip(learned, wet._reduction.action_banks[0].state, strict=True):
-        assert np.array_equal(old, new)
+    assert_same_arrays(before, state_of(wet))
     wet.learn(ticket, [0.3, 0.4])
 
 
@@ -215,7 +213,7 @@ def test_bad_labels_change_nothing(label: object, message: str) -> None:
             [[1.0]],
             [0.5],
             [[1.0]],
-            learner=FTPL(Finite([[1]]), 1.0),  # type: ignore[arg-type]
+            learner=FTPL(Finite([[1]]), 1.0),
             loss=gw.losses.Linear(0, 1),
         ),
     ],

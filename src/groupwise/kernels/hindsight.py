@@ -11,9 +11,9 @@ import numpy as np
 
 from groupwise.arrays import Index, Vector
 from groupwise.kernels.addresses import stay_apart
-from groupwise.kernels.cells import fma
-from groupwise.kernels.compiled import Kernel, inlined, lean
-from groupwise.kernels.layout import LANES, ONE, OWN, Layout, open_place
+from groupwise.kernels.cells import fma, padded
+from groupwise.kernels.compiled import Kernel, lean
+from groupwise.kernels.layout import ONE, OWN, Layout, open_place
 from groupwise.kernels.stretch import open_stretch
 from groupwise.kernels.vectors import add_and_scale, add_outer
 
@@ -55,13 +55,6 @@ SUMS = Layout(
 sums_of, give_late = SUMS.view, SUMS.give_late
 
 
-@inlined
-def give_matrix(place, group):
-    """Memory for the group's matrix, unless it has it."""
-    if place.late[group] < 0:
-        give_late(place, group)
-
-
 @Kernel
 def record(state, message):
     """Add the rounds of a stretch; stops early where nothing is held back, every so often."""
@@ -85,48 +78,38 @@ def record(state, message):
             own.waiting[0] = count + 1
             if count + 1 == HELD:
                 fold(place, group)
+                own = sums_of(place, group)
         else:
-            give_matrix(place, group)
+            if place.late[group] < 0:
+                give_late(place, group)
+                own = sums_of(place, group)
             xi = stretch.indices[start:stop]
-            add_sparse(sums_of(place, group).gram, own.moment, xi, xv, weight, y)
+            for k in range(xi.size):
+                factor, row_of_gram = weight * xv[k], own.gram[xi[k]]
+                own.moment[xi[k]] = fma(factor, y, own.moment[xi[k]])
+                for j in range(k + 1):
+                    row_of_gram[xi[j]] = fma(factor, xv[j], row_of_gram[xi[j]])
         if own.rows[0] > 0 and own.rows[0] % WHOLE == 0:
             fold(place, group)
             return i + 1
     return stretch.last
 
 
-@inlined
-def add_sparse(matrix, moment, xi, xv, weight, y):
-    """Add a row that is mostly zeros."""
-    for k in range(xi.size):
-        factor = weight * xv[k]
-        moment[xi[k]] = fma(factor, y, moment[xi[k]])
-        row = matrix[xi[k]]
-        for j in range(k + 1):
-            row[xi[j]] = fma(factor, xv[j], row[xi[j]])
-
-
 @lean
 def fold(place, group):
     """Add the held rows to the lower triangle, and clear them."""
     stay_apart()
-    give_matrix(place, group)
+    if place.late[group] < 0:
+        give_late(place, group)
     own = sums_of(place, group)
-    width = own.held.shape[1]
-    while width > 0 and _empty(own.held, width - LANES):
-        width -= LANES
+    width = 0
+    for k in range(HELD):
+        for j in range(width, own.held.shape[1]):
+            if own.held[k, j] != 0.0:
+                width = j + 1
+    width = padded(width)
     add_outer(own.gram, 1.0, own.held, width, False)
     for k in range(HELD):
         for j in range(width):
             own.held[k, j] = 0.0
     own.waiting[0] = 0
-
-
-@inlined
-def _empty(held, first):
-    """Are four columns of the held rows all zeros?"""
-    for k in range(HELD):
-        for j in range(first, first + LANES):
-            if held[k, j] != 0.0:
-                return False
-    return True

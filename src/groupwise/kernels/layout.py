@@ -19,6 +19,7 @@ addresses, because handing over an array costs some 60 ns, more than the work on
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
@@ -153,6 +154,8 @@ class Layout:
             raise ValueError(f"{record.__name__} has {record._fields}, its table {tuple(axes)}.")
         if late and tuple(axes)[-len(late) :] != late:
             raise ValueError(f"The late fields {late} must be the last of {tuple(axes)}.")
+        if set(late) & set(ones):
+            raise ValueError(f"Late fields begin at 0: {late} cannot be among {ones}.")
         self.record = record
         self.axes = dict(axes)
         self.integers, self.late, self.ones = integers, late, ones
@@ -207,6 +210,19 @@ class Layout:
         place.late[group] = place.used[0]
         width = int(place.width[group])
         place.used[0] += self.size(place.learners, place.extent, width, late=True)
+
+    def __deepcopy__(self, memo: Any) -> "Layout":
+        return self  # a table does not change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        axes = tuple(self.axes.items())
+        return _same_layout, (self.record, axes, self.integers, self.late, self.ones)
+
+
+@cache
+def _same_layout(record: Any, axes: tuple[tuple[str, Axes], ...], *marks: Any) -> Layout:
+    """The table that was pickled; its code is made anew, once."""
+    return Layout(record, dict(axes), *marks)
 
 
 def _opener(kind: Any, arrays: list[Any]) -> Any:

@@ -75,17 +75,11 @@ def work_size(learners: int, width: int) -> int:
 
 
 @inlined
-def number_of(place, learner, which):
-    """One of a learner's parameters."""
-    return place.parameters[learner * EACH + which]
-
-
-@inlined
 def inverse_product(place, group, mine, learner, xi, xv, out):
     """out = inverse · x."""
     width = mine.theta.shape[1]
     if place.late[group] < 0:
-        factor = 1.0 / number_of(place, learner, PENALTY)
+        factor = 1.0 / place.parameters[learner * EACH + PENALTY]
         out[:width] = 0.0
         if xi.size == 0:
             for k in range(xv.size):
@@ -128,7 +122,7 @@ def advise(state, message):
     xv = stretch.values[start:stop]
     for k in range(place.learners):
         estimate = dot(mine.theta[k], xi, xv)
-        if number_of(place, k, FORWARD) != 0.0 and estimate != 0.0:
+        if place.parameters[k * EACH + FORWARD] != 0.0 and estimate != 0.0:
             inverse_product(place, group, mine, k, xi, xv, product)
             subtract_held(mine, k, xi, xv, product, factors)
             estimate /= 1.0 + stretch.weights[entry] * dot(product, xi, xv)
@@ -147,19 +141,10 @@ def step(place, mine, learner, xi, xv, weight, y, product, factors):
     share = weight / (1.0 + spread)  # P loses share · (P x)(P x)ᵀ
     add_and_scale(theta, share * error, newest, np.sqrt(share), product, theta.size)
     mine.minimum[learner] += share * error * error
-    if number_of(place, learner, FORWARD) != 0.0:
+    if place.parameters[learner * EACH + FORWARD] != 0.0:
         mine.log_determinant[learner] += np.log1p(spread)
         return estimate / (1.0 + spread)
     return estimate
-
-
-@inlined
-def forgetful(place):
-    """Does any of the learners forget?"""
-    least = 1.0
-    for k in range(place.learners):
-        least = min(least, number_of(place, k, FORGETTING))
-    return least < 1.0
 
 
 @inlined
@@ -194,7 +179,9 @@ def learn(state, message):
     size = learners * AHEAD * width
     products = stretch.work[:size].reshape((learners, AHEAD, width))
     factors = stretch.work[size : size + HELD]
-    fading = forgetful(place)
+    fading = False
+    for k in range(learners):
+        fading = fading or place.parameters[k * EACH + FORGETTING] < 1.0
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
     for i in range(stretch.first, stretch.last):
         row, entry = stretch.rows[i], stretch.entries[i]
@@ -233,7 +220,7 @@ def give_matrices(place, group):
     mine = models_of(place, group)
     for k in range(place.learners):
         for i in range(mine.theta.shape[1]):
-            mine.inverse[k, i, i] = 1.0 / number_of(place, k, PENALTY)
+            mine.inverse[k, i, i] = 1.0 / place.parameters[k * EACH + PENALTY]
 
 
 @lean
@@ -258,10 +245,10 @@ def fade(place, group, weight):
     mine = models_of(place, group)
     faint = False
     for k in range(place.learners):
-        forgetting = number_of(place, k, FORGETTING)
+        forgetting = place.parameters[k * EACH + FORGETTING]
         if not forgetting < 1.0:
             continue
-        penalty = number_of(place, k, PENALTY)
+        penalty = place.parameters[k * EACH + PENALTY]
         factor = forgetting**weight
         inverse, held = mine.inverse[k], mine.held[k]
         unused = 1.0 / (penalty * mine.strength[k])

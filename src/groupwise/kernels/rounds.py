@@ -121,14 +121,6 @@ def weigh(settings, groups, weights, probabilities):
 
 
 @inlined
-def clip(advice, low, high):
-    """Advice brought into the range of the labels, in place."""
-    for a in range(advice.shape[0]):
-        for k in range(advice.shape[1]):
-            advice[a, k] = min(high, max(low, advice[a, k]))
-
-
-@inlined
 def draw(seed, number, probabilities):
     """The flat place of the expert that this ticket's draw names."""
     level = uniform(seed, number, AGGREGATOR, 0)
@@ -145,36 +137,33 @@ def draw(seed, number, probabilities):
 
 
 @inlined
-def play(settings, number, probabilities, advice):
-    """The prediction: the mean of the advice, the advice of one expert, or the substitution."""
-    if settings.play == SUBSTITUTION:
-        return substitution(settings.numbers[0], probabilities, advice)
-    if settings.play == SAMPLE:
-        place = draw(settings.seed, number, probabilities)
-        return advice[place // advice.shape[1], place % advice.shape[1]]
+def expectation(probabilities, values):
+    """Σ p_i v_i."""
     total = 0.0
-    for a in range(advice.shape[0]):
-        for k in range(advice.shape[1]):
-            total += probabilities[a, k] * advice[a, k]
-    return total
-
-
-@inlined
-def expectation(probabilities, losses):
-    """Σ p_i ℓ_i."""
-    total = 0.0
-    for a in range(losses.shape[0]):
-        for k in range(losses.shape[1]):
-            total += probabilities[a, k] * losses[a, k]
+    for a in range(values.shape[0]):
+        for k in range(values.shape[1]):
+            total += probabilities[a, k] * values[a, k]
     return total
 
 
 @inlined
 def play_now(settings, groups, weights, number, advice, probabilities):
-    """Clip the advice, weigh the experts, play. Changes no state."""
-    clip(advice, settings.numbers[2], settings.numbers[3])
+    """Clip the advice, weigh the experts, play. Changes no state.
+
+    The play is the mean of the advice, the advice of one expert, or the substitution.
+    """
+    low, high = settings.numbers[2], settings.numbers[3]
+    count, learners = advice.shape
+    for a in range(count):
+        for k in range(learners):
+            advice[a, k] = min(high, max(low, advice[a, k]))
     weigh(settings, groups, weights, probabilities)
-    return play(settings, number, probabilities, advice)
+    if settings.play == SUBSTITUTION:
+        return substitution(settings.numbers[0], probabilities, advice)
+    if settings.play == SAMPLE:
+        place = draw(settings.seed, number, probabilities)
+        return advice[place // learners, place % learners]
+    return expectation(probabilities, advice)
 
 
 @inlined
@@ -191,32 +180,26 @@ def losses_of(settings, prediction, y, advice, probabilities, losses):
 
 
 @inlined
-def absorb(settings, groups, weights, losses, charged):
-    """r_i = I_i(ℓ̂ − ℓ_i); R_i += r_i; C_i += |r_i|."""
-    place = open_place(settings.experts)
-    for a in range(losses.shape[0]):
-        own = experts_of(place, groups[a])
-        for k in range(losses.shape[1]):
-            regret = weights[a] * (charged - losses[a, k])
-            own.regret[k] += regret
-            own.absolute[k] += abs(regret)
-            settings.largest[0] = max(settings.largest[0], abs(regret))
+def enter(settings, groups, weights, stands_for, losses, charged, played, realised, single):
+    """What a label does: r_i = I_i(ℓ̂ − ℓ_i), R_i += r_i, C_i += |r_i|, and a round in the books.
 
-
-@inlined
-def enter(settings, groups, weights, stands_for, losses, charged, played, realised, baseline):
-    """Enter a round in the books; ``charged`` is ℓ̂ at settlement, ``played`` that of the play."""
-    place = open_place(settings.books)
+    ``charged`` is ℓ̂ at settlement, ``played`` that of what was really played.
+    """
+    experts, books = open_place(settings.experts), open_place(settings.books)
     for a in range(losses.shape[0]):
-        own = books_of(place, groups[a])
+        expert, book = experts_of(experts, groups[a]), books_of(books, groups[a])
         weight = weights[a] * stands_for
         for k in range(losses.shape[1]):
-            own.expert_loss[k] += weight * losses[a, k]
-        own.rounds[0] += weight
-        own.loss[0] += weight * played
-        own.realised_loss[0] += weight * realised
-        own.delay[0] += weight * (played - charged)
-        own.baseline_loss[0] += weight * baseline
+            regret = weights[a] * (charged - losses[a, k])
+            expert.regret[k] += regret
+            expert.absolute[k] += abs(regret)
+            settings.largest[0] = max(settings.largest[0], abs(regret))
+            book.expert_loss[k] += weight * losses[a, k]
+        book.rounds[0] += weight
+        book.loss[0] += weight * played
+        book.realised_loss[0] += weight * realised
+        book.delay[0] += weight * (played - charged)
+        book.baseline_loss[0] += weight * single
 
 
 @entry
@@ -253,7 +236,6 @@ def settle(message, awake_message, number, y, stands_for, baseline, said, played
     advice, probabilities, losses = said[0], said[1], said[2]
     prediction = play_now(settings, awake.groups, awake.weights, number, advice, probabilities)
     charged, own = losses_of(settings, prediction, y, advice, probabilities, losses)
-    absorb(settings, awake.groups, awake.weights, losses, charged)
     if math.isnan(played):
         played, realised = charged, own
         if baseline == LAST:
@@ -269,7 +251,6 @@ def absorb_and_enter(message, awake_message, stands_for, losses, charged, played
     """The aggregator's update and the books' entry, with losses that come from elsewhere."""
     settings, awake = open_settings(message), open_awake(awake_message)
     groups, weights = awake.groups, awake.weights
-    absorb(settings, groups, weights, losses, charged)
     enter(settings, groups, weights, stands_for, losses, charged, played, realised, single)
 
 
@@ -321,7 +302,6 @@ def settle_stream(
         said, odds, lost = advice[first:last], probabilities[first:last], losses[first:last]
         prediction[t] = play_now(settings, awake, member, first_number + t, said, odds)
         expected[t], realised[t] = losses_of(settings, prediction[t], y, said, odds, lost)
-        absorb(settings, awake, member, lost, expected[t])
         single = math.nan
         for e in range(last - first):
             if awake[e] == baseline:
