@@ -101,13 +101,12 @@ class Encoder:
                     raise changed_kind(feature.field, feature.level, known)
         self.kinds.update(kinds)
         for feature in found:
-            if feature in self.index:
-                continue
-            index = self.index[feature] = len(self.names)
-            self.names.append(feature.name)
-            self.features.append(feature)
-            if feature.kind == "level":
-                self._levels.setdefault(feature.field, {})[feature.level] = index
+            if feature not in self.index:
+                index = self.index[feature] = len(self.names)
+                self.names.append(feature.name)
+                self.features.append(feature)
+                if feature.kind == "level":
+                    self._levels.setdefault(feature.field, {})[feature.level] = index
 
     def encode(self, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
         """Turn a row into numbers; ``awake`` are its groups, as ``Groups.read`` gives them."""
@@ -218,20 +217,16 @@ class Encoder:
             )
         if not row:
             raise FeatureError("The row has no fields. Give at least one.")
-        if self.declared is not None:
-            for field in self.declared:
-                if field not in row:
-                    raise FeatureError(
-                        f"The row has no field {field!r}, which is a declared feature. "
-                        "Put it in every row, or take it off the list of features."
-                    )
-                yield field, row[field]
-            return
-        for field, value in row.items():
+        for field in row if self.declared is None else self.declared:
+            if field not in row:
+                raise FeatureError(
+                    f"The row has no field {field!r}, which is a declared feature. "
+                    "Put it in every row, or take it off the list of features."
+                )
             if not isinstance(field, str):
                 raise FeatureError(f"The row has the field {field!r}. Fields are named by text.")
-            if field not in self.groups.weight_columns:
-                yield field, value
+            if self.declared is not None or field not in self.groups.weight_columns:
+                yield field, row[field]
 
     def cell(self, field: str, value: Any, kind: FieldKind | None) -> float | str | None:
         """Read one value: a number, a level, or None where there is nothing to encode."""
@@ -353,8 +348,7 @@ class Encoder:
             return Feature(kind, field, level)
         if group is None:
             return indicator_of(self.groups.named(field))
-        declaration, values = group
-        return indicator_of(self.groups.member(declaration, tuple(values)))
+        return indicator_of(self.groups.member(group[0], tuple(group[1])))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Encoder.from_dict, (self.to_dict(), self.groups)

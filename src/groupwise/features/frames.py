@@ -156,11 +156,7 @@ def _object_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) ->
     levels: dict[str, int] = {}
     first = -1
     for row, value in enumerate(column.objects):
-        try:
-            cell = encoder.cell(column.name, value, kind)
-        except FeatureError as error:
-            error.row = row
-            raise
+        cell = _cell(encoder, column, row, value, kind)
         if cell is None:
             continue
         first = row if first < 0 else first
@@ -182,12 +178,19 @@ def _complain(encoder: "Encoder", column: Column, row: int, kind: FieldKind | No
     else:
         null = column.nulls is not None and column.nulls[row]
         value = None if null else column.values[row].item()
+    _cell(encoder, column, row, value, kind)
+    raise AssertionError(f"{value!r} in {column.name!r} was refused in a frame only")
+
+
+def _cell(
+    encoder: "Encoder", column: Column, row: int, value: object, kind: FieldKind | None
+) -> float | str | None:
+    """Read one value as a row's is read."""
     try:
-        encoder.cell(column.name, value, kind)
+        return encoder.cell(column.name, value, kind)
     except FeatureError as error:
         error.row = row
         raise
-    raise AssertionError(f"{value!r} in {column.name!r} was refused in a frame only")
 
 
 def _wanted(position: int, cells: Cells) -> list[tuple[int, int, Feature]]:

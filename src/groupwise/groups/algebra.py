@@ -284,7 +284,7 @@ class Compound(Group):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple(self.parts))
-        _check_parts(self.parts)
+        check_parts(self.parts)
         if len(self.parts) < 2:
             raise GroupError(
                 f"{type(self).__name__} combines 2 declarations or more; {len(self.parts)} given."
@@ -318,7 +318,7 @@ class Or(Compound):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_parts(self.parts, "|")
+        check_parts(self.parts, "|")
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -333,7 +333,7 @@ class Not(Group):
     part: Group
 
     def __post_init__(self) -> None:
-        _check_parts((self.part,), "~")
+        check_parts((self.part,), "~")
 
     @property
     def members(self) -> tuple[Group, ...]:
@@ -391,7 +391,7 @@ def _flat(kind: type[Compound], *parts: Group) -> tuple[Group, ...]:
     return tuple(itertools.chain.from_iterable(flat))
 
 
-def _check_parts(parts: Iterable[object], closing: str = "") -> None:
+def check_parts(parts: Iterable[object], closing: str = "") -> None:
     """Check that these are declarations, and closed where the sign around them needs that."""
     for part in parts:
         if not isinstance(part, Group):

@@ -20,6 +20,8 @@ Booleans = npt.NDArray[np.bool_]
 Kind = Literal["number", "boolean", "text", "objects"]
 Answer = TypeVar("Answer")
 
+# The types of columns that numpy has too.
+_NUMBERS = {"Float32", "Float64"} | {f"{i}{b}" for i in ("Int", "UInt") for b in (8, 16, 32, 64)}
 # Every integer up to here has a float64 of its own.
 _EXACT = 2**53
 # A range of integers this wide is counted in a table rather than sorted.
@@ -87,9 +89,10 @@ class Column:
                 found[position] = question(value)
             except GroupError as error:
                 errors[position] = error
-        for row in np.flatnonzero(np.isin(codes, list(errors)))[:1].tolist() if errors else ():
-            first = errors[int(codes[row])]
-            first.row = row
+        bad = np.flatnonzero(np.isin(codes, list(errors))).tolist() if errors else []
+        if bad:
+            first = errors[int(codes[bad[0]])]
+            first.row = bad[0]
             raise first
         return found
 
@@ -142,7 +145,7 @@ def _read(series: Any, name: str, length: int) -> Column:
     dtype = series.dtype
     native = series.to_native()
     pandas_dtype = getattr(native, "dtype", None) if series.implementation.is_pandas() else None
-    if dtype == nw.Boolean or (dtype.is_numeric() and dtype in _plain_numbers()):
+    if dtype == nw.Boolean or str(dtype) in _NUMBERS:
         kind: Kind = "boolean" if dtype == nw.Boolean else "number"
         if isinstance(pandas_dtype, np.dtype):
             # A plain numpy column has no nulls: NaN is a number that is not one.
@@ -151,10 +154,8 @@ def _read(series: Any, name: str, length: int) -> Column:
         if nulls.any():
             series = series.fill_null(False if kind == "boolean" else 0)
         values = np.asarray(series.to_numpy())
-        if kind == "boolean":
-            values = values.astype(np.bool_)
-        elif values.dtype.kind not in "iuf":
-            values = values.astype(np.float64)
+        if kind == "boolean" or values.dtype.kind not in "iuf":
+            values = values.astype(np.bool_ if kind == "boolean" else np.float64)
         return Column(name, kind, length, values=values, nulls=nulls if nulls.any() else None)
     if dtype == nw.String:
         if series.implementation.is_pandas() and str(pandas_dtype) != "object":
@@ -167,25 +168,16 @@ def _read(series: Any, name: str, length: int) -> Column:
                 return _text(name, length, positions, coded.dictionary.to_pylist())
     if dtype in (nw.Categorical, nw.Enum):
         if pandas_dtype is not None and hasattr(native, "cat"):
-            categories = native.cat.categories.tolist()
-            return _text(name, length, native.cat.codes.to_numpy(), categories)
+            return _text(name, length, native.cat.codes.to_numpy(), native.cat.categories.tolist())
         return _coded(name, series.to_list())
     objects = native.tolist() if pandas_dtype is not None else series.to_list()
-    if {type(value) for value in objects} <= {str, type(None)}:
-        return _coded(name, objects)
-    # In a column of objects every sign of absence means the same.
-    objects = [None if is_missing(value) else value for value in objects]
-    if {type(value) for value in objects} <= {str, type(None)}:
+    text = {str, type(None)}
+    if not set(map(type, objects)) <= text:
+        # In a column of objects every sign of absence means the same.
+        objects = [None if is_missing(value) else value for value in objects]
+    if set(map(type, objects)) <= text:
         return _coded(name, objects)
     return Column(name, "objects", length, objects=objects)
-
-
-def _plain_numbers() -> tuple[Any, ...]:
-    import narwhals as nw
-
-    signed = (nw.Int8, nw.Int16, nw.Int32, nw.Int64)
-    unsigned = (nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64)
-    return (*signed, *unsigned, nw.Float32, nw.Float64)
 
 
 def _text(name: str, length: int, codes: npt.NDArray[Any], levels: list[Any]) -> Column:
@@ -222,10 +214,9 @@ def compress(codes: Integers, size: int) -> tuple[Integers, Integers]:
     if size > max(_TABLE, 4 * len(codes)):
         found, inverse = np.unique(codes, return_inverse=True)
         return found, inverse.astype(np.int64)
-    occurs = np.zeros(size, dtype=np.bool_)
-    occurs[codes] = True
-    found = np.flatnonzero(occurs).astype(np.int64)
     lookup = np.zeros(size, dtype=np.int64)
+    lookup[codes] = 1
+    found = np.flatnonzero(lookup).astype(np.int64)
     lookup[found] = np.arange(len(found))
     return found, lookup[codes]
 
@@ -243,12 +234,9 @@ def _distinct_objects(objects: list[Any]) -> tuple[list[Any], Integers]:
     values: list[Any] = []
     codes = np.full(len(objects), -1, dtype=np.int64)
     for row, value in enumerate(objects):
-        if is_missing(value):
-            continue
-        position = len(values)
-        if type(value) in REMEMBERED_TYPES:
-            position = positions.setdefault((type(value), value), position)
-        if position == len(values):
-            values.append(value)
-        codes[row] = position
+        if not is_missing(value):
+            key = value if type(value) in REMEMBERED_TYPES else row
+            codes[row] = positions.setdefault((type(value), key), len(values))
+            if codes[row] == len(values):
+                values.append(value)
     return values, codes

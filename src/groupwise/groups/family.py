@@ -1,7 +1,7 @@
 """All declarations of a model together: the groups of a row and of a frame."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
@@ -14,9 +14,9 @@ from groupwise.groups.algebra import (
     And,
     Group,
     Member,
-    Or,
     Pairs,
     Values,
+    check_parts,
     wrapped,
 )
 from groupwise.groups.columns import as_table
@@ -51,15 +51,12 @@ class Groups:
             raise GroupError("Give a list of group declarations, not a single one.")
         self.declarations: tuple[Group, ...] = tuple(declarations)
         self.always_on = bool(always_on)
-        for declaration in self.declarations:
-            if not isinstance(declaration, Group):
-                raise GroupError(
-                    f"{declaration!r} is not a group declaration. Use by, cut, where, ..."
-                )
+        check_parts(self.declarations)
         if not self.declarations and not self.always_on:
             raise GroupError("No groups. Declare at least one, or set always_on=True.")
-        self.columns = _distinct(one.columns for one in self.declarations)
-        self.weight_columns = _distinct(one.weight_columns for one in self.declarations)
+        leaves = [leaf for one in self.declarations for leaf in one.leaves]
+        self.columns = tuple(dict.fromkeys(leaf.column for leaf in leaves))
+        self.weight_columns = tuple(dict.fromkeys(leaf.column for leaf in leaves if leaf.weighs))
         _check_names(self.declarations)
         self._indicators = [_indicator(one) for one in self.declarations]
         # Held by whoever uses them: values that were only ever asked about leave no trace.
@@ -67,10 +64,8 @@ class Groups:
         self._naming = Lock()
         self.everybody = self.member(EVERYBODY, ()) if self.always_on else None
         self._last = [] if self.everybody is None else [self.everybody]
-        readers = [
-            reader(declaration, partial(self.member, number))
-            for number, declaration in enumerate(self.declarations)
-        ]
+        numbered = enumerate(self.declarations)
+        readers = [reader(one, partial(self.member, number)) for number, one in numbered]
         self._readers = [one.awake for one in readers]
         # The most common model has a group per value of some columns, and nothing else.
         plain = [one for one in readers if isinstance(one, ValueReader) and one.declaration.opens]
@@ -197,10 +192,6 @@ class Groups:
         return f"Groups({list(self.declarations)!r}, always_on={self.always_on})"
 
 
-def _distinct(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(itertools.chain.from_iterable(lists)))
-
-
 def _indicator(declaration: Group) -> Indicator | None:
     if isinstance(declaration, (And, Pairs)):
         return None
@@ -216,8 +207,8 @@ def _rank(declaration: Group) -> int:
     return kinds.index(True) if any(kinds) else len(kinds)
 
 
-def _values_named(declaration: Group, name: str) -> Iterator[Values]:
-    """Give the values of every group of a declaration that has this name.
+def _values_named(declaration: Group, name: str, part: bool = False) -> Iterator[Values]:
+    """Give the values of every group of a declaration, or part of one, that has this name.
 
     The only place where names are taken apart. A name with " & " in it can be read in several ways.
     """
@@ -230,27 +221,22 @@ def _values_named(declaration: Group, name: str) -> Iterator[Values]:
         for numbers, both in declaration.combinations.items():
             for values in _values_named(both, name):
                 yield numbers + values
-    elif name in declaration.names:
-        yield declaration.every[declaration.names.index(name)]
+    else:
+        names = [wrapped(one, declaration) if part else one for one in declaration.names]
+        if name in names:
+            yield declaration.every[names.index(name)]
 
 
 def _intersections_named(parts: Sequence[Group], name: str) -> Iterator[Values]:
     first, *others = parts
     if not others:
-        yield from _part_named(first, name)
+        yield from _values_named(first, name, part=True)
         return
     pieces = name.split(And.word)
     for end in range(1, len(pieces)):
-        for values in _part_named(first, And.word.join(pieces[:end])):
+        for values in _values_named(first, And.word.join(pieces[:end]), part=True):
             for rest in _intersections_named(others, And.word.join(pieces[end:])):
                 yield values + rest
-
-
-def _part_named(part: Group, name: str) -> Iterator[Values]:
-    if not isinstance(part, Or):
-        yield from _values_named(part, name)
-    elif name.startswith("(") and name.endswith(")"):
-        yield from _values_named(part, name[1:-1])
 
 
 def _products(declaration: Group) -> list[tuple[Group, ...]]:
@@ -290,8 +276,7 @@ def _shared_name(left: Group, right: Group) -> str | None:
     if isinstance(left, By):
         if isinstance(right, By):
             return f"{left.column}=..." if left.column == right.column else None
-        if isinstance(right, Where) and right.operator == "==" and right.column == left.column:
-            return right.names[0]
-        return None
+        same = isinstance(right, Where) and right.operator == "==" and right.column == left.column
+        return right.names[0] if same else None
     names = set(left.names)
     return next((wrapped(name, left) for name in right.names if name in names), None)
