@@ -3,6 +3,7 @@
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -114,7 +115,8 @@ class Patterns(dict[tuple[int, ...], Pattern]):
         return found
 
 
-class Layout(NamedTuple):
+@dataclass
+class Layout:
     """What is known about rows with the same fields, each of them seen before."""
 
     size: int
