@@ -26,7 +26,7 @@ LAYERS = {
 """A module may import from its own layer and from those above; nothing imports in a circle."""
 
 HEAVY = ("numba", "scipy", "pandas", "polars", "pyarrow", "river", "sklearn", "matplotlib", "ray")
-LONGEST = 720
+LONGEST = 520
 
 
 def part_of(module):

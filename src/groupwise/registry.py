@@ -6,7 +6,9 @@ everything recorded about it, and its prior mass. The name is for showing: two g
 name stay two.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -55,7 +57,7 @@ class Registry:
         """The names of the groups, by number."""
         self.first: dict[str, int] = {}
         """The numbers by name; of the first group, where several have it."""
-        self._numbers: dict[Member, int] = {}
+        self._numbers: dict[Member | None, int] = {}
         self._pairs = 0
         self._whole = not groups.weight_columns
         self.together: dict[tuple[Member, ...], Awake] = {}
@@ -88,21 +90,16 @@ class Registry:
     def _look_up(self, members: Sequence[Member]) -> tuple[Index, tuple[Member, ...]]:
         known = self._numbers
         new = tuple(member for member in members if member not in known)
-        numbers = {member: len(known) + place for place, member in enumerate(new)}
+        numbers = dict(zip(new, itertools.count(len(known))))
         found = [known[one] if one in known else numbers[one] for one in members]
         return np.array(found, dtype=np.int64), new
 
     def masses(self, new: Iterable[Member]) -> list[float]:
         """The prior masses of new groups; they depend on the order of appearance alone."""
-        masses = []
-        pairs = self._pairs
-        for member in new:
-            mass = 1.0
-            if self.groups.is_pair(member):
-                pairs += 1
-                mass = 1.0 / (pairs * (pairs + 1))
-            masses.append(self.prior.get(member.name, mass))
-        return masses
+        pairs = itertools.count(self._pairs + 1)
+        ranks = [(one.name, next(pairs) if self.groups.is_pair(one) else 0) for one in new]
+        usual = [(name, 1.0 / (rank * (rank + 1)) if rank else 1.0) for name, rank in ranks]
+        return [self.prior.get(name, mass) for name, mass in usual]
 
     def admit(self, new: Iterable[Member]) -> None:
         """Number new groups for good, in this order."""
@@ -116,24 +113,20 @@ class Registry:
     @property
     def everybody(self) -> int:
         """The number of the always-on group; -1 where there is none yet."""
-        everybody = self.groups.everybody
-        return -1 if everybody is None else self._numbers.get(everybody, -1)
+        return self._numbers.get(self.groups.everybody, -1)
 
     def of_ticket(self, ticket: Ticket) -> list[Member]:
         """The model's own groups for those of a ticket, which may have come as text.
 
         Tickets of groupwise 0.1 know them by name alone: there the row is read again.
         """
-        groups = self.groups
+        groups, own = self.groups, ticket.members
         if not ticket.by_name:
-            own = ticket.members
             return [one if one.owner is groups else groups.member(*one.key) for one in own]
-        try:
+        found = {}
+        with suppress(GroupError):  # a value that text does not keep
             found = {member.name: member for member in groups.read(ticket.row)[0]}
-        except GroupError:  # a value that text does not keep
-            found = {}
-        names = ticket.names
-        return [found[name] if name in found else groups.named(name) for name in names]
+        return [found[name] if name in found else groups.named(name) for name in ticket.names]
 
     def to_dict(self) -> dict[str, Any]:
         """The groups as JSON holds them: names to be read by people, and what they are."""
@@ -145,16 +138,12 @@ class Registry:
     def restore(self, fields: Mapping[str, Any]) -> None:
         """Admit the groups that ``to_dict`` gave, or their names alone (up to schema 2)."""
         names = [str(name) for name in fields["names"]]
-        if "members" in fields:
-            members = [self.groups.member(one, tuple(values)) for one, values in fields["members"]]
-        else:
+        members = [self.groups.member(one, tuple(key)) for one, key in fields.get("members", ())]
+        if "members" not in fields:
             members = [self.groups.named(name) for name in names]
         if [member.name for member in members] != names or len(set(members)) < len(members):
             raise GroupError("The saved groups do not fit their declarations.")
         self.admit(members)
-
-    def __deepcopy__(self, memo: Any) -> "Registry":
-        return Registry(self.groups, self.prior, self.members)
 
     def __reduce__(self) -> tuple[type["Registry"], tuple[Any, ...]]:
         return Registry, (self.groups, self.prior, self.members)

@@ -1,6 +1,7 @@
 """Tickets: what was played, and for whom; settled later, in any order, once."""
 
 import bisect
+import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -116,11 +118,8 @@ class Ticket:
         """A ticket written by :meth:`to_json`."""
         try:
             fields = json.loads(text)
-            by_name = "members" not in fields
-            if by_name:
-                groups = [(name, weight, UNKNOWN, ()) for name, weight in fields["groups"].items()]
-            else:
-                groups = fields["members"]
+            named = [(*one, UNKNOWN, ()) for one in fields["groups"].items()]
+            groups = fields.get("members", named)
             return cls(
                 number=_integer(fields["number"]),
                 row=dict(fields["row"]),
@@ -134,7 +133,7 @@ class Ticket:
                 version=_integer(fields["version"]),
                 issuer=bytes.fromhex(fields["signature"]),
                 wants_label=bool(fields["wants_label"]),
-                by_name=by_name,
+                by_name="members" not in fields,
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise TicketError(
@@ -177,9 +176,8 @@ def play_from_dict(fields: Mapping[str, Any]) -> Play:
     action = fields["prediction"]
     if "said" in fields:
         return Play(float(action), np.array(fields["said"], dtype=np.float64))
-    shape = fields["shape"]
-    probabilities = np.array(fields["probabilities"], dtype=np.float64).reshape(shape[:2])
-    advice = np.array(fields["advice"]).reshape(shape)
+    advice = np.array(fields["advice"]).reshape(fields["shape"])
+    probabilities = np.array(fields["probabilities"], dtype=np.float64).reshape(advice.shape[:2])
     return Play(np.array(action) if isinstance(action, list) else action, (advice, probabilities))
 
 
@@ -201,10 +199,8 @@ def _plain(name: str, value: Any) -> Any:
         return value
     if isinstance(value, float):
         return None if math.isnan(value) else value
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, date):
-        return str(value)
+    if isinstance(value, (Decimal, date)):
+        return float(value) if isinstance(value, Decimal) else str(value)
     raise TicketError(
         f"Field {name!r} holds {type(value).__name__}, which JSON cannot keep. "
         "Leave the field out of the row, or turn it into a number or text."
@@ -228,7 +224,7 @@ class Settled:
         intervals = self.intervals
         if not intervals or number >= intervals[-1][1]:  # by far the most common case
             return False
-        place = bisect.bisect_right(intervals, number, key=lambda pair: pair[0]) - 1
+        place = bisect.bisect_right(intervals, number, key=itemgetter(0)) - 1
         return place >= 0 and number < intervals[place][1]
 
     def __len__(self) -> int:
@@ -236,26 +232,17 @@ class Settled:
 
     def add(self, number: int) -> None:
         """Add one number that is not in the set."""
-        intervals = self.intervals
-        if intervals and intervals[-1][1] == number:  # by far the most common case
-            intervals[-1][1] = number + 1
+        if self.intervals and self.intervals[-1][1] == number:  # by far the most common case
+            self.intervals[-1][1] = number + 1
         else:
             self.add_range(number, number + 1)
 
     def add_range(self, first: int, last: int) -> None:
         """Add the numbers first … last − 1, none of which is in the set."""
-        if first == last:
-            return
-        intervals = self.intervals
-        place = bisect.bisect_right(intervals, first, key=lambda pair: pair[0])
-        joins_left = place > 0 and intervals[place - 1][1] == first
-        joins_right = place < len(intervals) and intervals[place][0] == last
-        if joins_left and joins_right:
-            intervals[place - 1][1] = intervals[place][1]
-            del intervals[place]
-        elif joins_left:
-            intervals[place - 1][1] = last
-        elif joins_right:
-            intervals[place][0] = first
-        else:
-            intervals.insert(place, [first, last])
+        if first < last:
+            intervals = self.intervals
+            place = bisect.bisect_right(intervals, first, key=itemgetter(0))
+            low = place - (place > 0 and intervals[place - 1][1] == first)
+            high = place + (place < len(intervals) and intervals[place][0] == last)
+            ends = [first, last, *itertools.chain(*intervals[low:high])]
+            intervals[low:high] = [[min(ends), max(ends)]]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from groupwise.errors import FeatureError
-from groupwise.groups.declarations import Member, Values
+from groupwise.groups.algebra import Member, Values
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -76,10 +76,8 @@ def read_declared(features: Declared) -> tuple[tuple[str, ...] | None, Bounds]:
             raise FeatureError(f"{field!r} is no name of a field. Fields are named by text.")
     if len(set(fields)) < len(fields):
         raise FeatureError(f"A field occurs twice in features={list(fields)!r}. Name each once.")
-    if not isinstance(features, Mapping):
-        return fields, {}
-    ranges = {field: bounds for field, bounds in features.items() if bounds is not None}
-    return fields, {field: _read_bounds(field, bounds) for field, bounds in ranges.items()}
+    ranges = features.items() if isinstance(features, Mapping) else ()
+    return fields, {field: _read_bounds(field, ends) for field, ends in ranges if ends is not None}
 
 
 def _read_bounds(field: str, bounds: object) -> tuple[float, float]:
@@ -95,13 +93,26 @@ def _read_bounds(field: str, bounds: object) -> tuple[float, float]:
     return low, high
 
 
-def changed_kind(field: str, value: object, kind: FieldKind) -> str:
-    """Say that a field that held one kind of value now holds the other."""
+def changed_kind(field: str, value: object, kind: FieldKind) -> FeatureError:
+    """The error for a field that held one kind of value and now holds the other."""
     was, other = ("numbers", "text") if kind == "number" else ("text", "numbers")
-    return (
+    return FeatureError(
         f"Field {field!r} held {was} before and now holds {value!r}. "
         f"Convert the field to {was}, or start a model in which it is {other}."
     )
+
+
+class Patterns(dict[tuple[int, ...], Pattern]):
+    """The patterns of numbers together with these levels and indicators, made when first met."""
+
+    def __init__(self, indices: list[int]) -> None:
+        self.indices = indices
+
+    def __missing__(self, ones: tuple[int, ...]) -> Pattern:
+        if len(self) >= PATTERNS:
+            self.clear()
+        found = self[ones] = pattern_of([*self.indices, *ones])
+        return found
 
 
 @dataclass
@@ -112,40 +123,23 @@ class Layout:
     get: Callable[[Mapping[str, Any]], Sequence[Any]]
     """Gives the numbers of a row."""
     texts: list[tuple[str, dict[str, int]]]
-    indices: list[int]
-    """The features of the numbers."""
     ranges: list[tuple[float, float]]
     """Where declared so, the low end and the span of each number."""
     plain: Pattern
     """The pattern of the numbers alone."""
-    patterns: dict[tuple[int, ...], Pattern]
-    """Patterns with these levels and indicators."""
+    patterns: Patterns
 
 
 def getter(fields: list[str]) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
     """What gives the values of these fields."""
-    if len(fields) > 1:
-        return itemgetter(*fields)
-    return lambda row: [row[field] for field in fields]
+    return itemgetter(*fields) if len(fields) > 1 else lambda row: [row[one] for one in fields]
 
 
 def pattern_of(indices: list[int]) -> Pattern:
     """Put features in order, once for all rows that have them."""
     numbers = np.array(indices, dtype=np.int64)
-    # struct refuses text, which numpy would read as a number
-    pack = struct.Struct(f"{len(indices)}d").pack
-    if (np.diff(numbers) < 0).any():
-        order = np.argsort(numbers).astype(np.int64)
-        numbers = numbers[order]
-    else:
-        order = None
+    order = np.argsort(numbers).astype(np.int64) if (np.diff(numbers) < 0).any() else None
+    numbers = numbers if order is None else numbers[order]
     numbers.setflags(write=False)  # handed out with every row of this pattern
-    return numbers, order, pack
-
-
-def remember_pattern(layout: Layout, ones: tuple[int, ...]) -> Pattern:
-    """The pattern of a layout with these levels and indicators."""
-    if len(layout.patterns) >= PATTERNS:
-        layout.patterns.clear()
-    found = layout.patterns[ones] = pattern_of([*layout.indices, *ones])
-    return found
+    # struct refuses text, which numpy would read as a number
+    return numbers, order, struct.Struct(f"{len(indices)}d").pack

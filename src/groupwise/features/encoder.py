@@ -4,7 +4,7 @@ import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,17 +17,19 @@ from groupwise.features.declared import (
     FieldKind,
     Floats,
     Layout,
+    Patterns,
     changed_kind,
     getter,
     indicator_of,
     pattern_of,
     read_declared,
-    remember_pattern,
 )
 from groupwise.features.frames import encode_frame
 from groupwise.groups import FrameMembership, Groups, Member
 from groupwise.groups.values import is_missing
 from groupwise.protocols import Row
+
+Numbers = TypeVar("Numbers", float, Floats)
 
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)
 
@@ -96,24 +98,21 @@ class Encoder:
                 kind: FieldKind = "number" if feature.kind == "number" else "text"
                 known = kinds.setdefault(feature.field, self.kinds.get(feature.field, kind))
                 if known != kind:
-                    raise FeatureError(changed_kind(feature.field, feature.level, known))
+                    raise changed_kind(feature.field, feature.level, known)
         self.kinds.update(kinds)
         for feature in found:
-            if feature in self.index:
-                continue
-            index = self.index[feature] = len(self.names)
-            self.names.append(feature.name)
-            self.features.append(feature)
-            if feature.kind == "level":
-                self._levels.setdefault(feature.field, {})[feature.level] = index
+            if feature not in self.index:
+                index = self.index[feature] = len(self.names)
+                self.names.append(feature.name)
+                self.features.append(feature)
+                if feature.kind == "level":
+                    self._levels.setdefault(feature.field, {})[feature.level] = index
 
     def encode(self, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
         """Turn a row into numbers; ``awake`` are its groups, as ``Groups.read`` gives them."""
-        layout = self._last
-        if layout is not None and type(row) is dict:
+        layout, same = self._last, type(row) is dict
+        if layout is not None and same and (self.declared is not None or len(row) == layout.size):
             try:
-                if self.declared is None and len(row) != layout.size:
-                    raise KeyError
                 return self._encode_known(layout, row, awake)
             except (KeyError, TypeError, OverflowError, struct.error):
                 pass  # other fields than last time, or something new or wrong
@@ -157,8 +156,7 @@ class Encoder:
             values = np.frombuffer(bytearray(pack(*numbers)))
         else:
             ones = self._ones(layout, row, awake)
-            pattern = layout.patterns.get(ones)
-            indices, order, pack = pattern or remember_pattern(layout, ones)
+            indices, order, pack = layout.patterns[ones]
             values = np.frombuffer(bytearray(pack(*numbers, *(1.0 for _ in ones))))
         if order is not None:
             values = values[order]
@@ -176,10 +174,7 @@ class Encoder:
             ones.append(levels[value])
         if self.indicators:
             known = self._indicator_of
-            for member in awake:
-                index = known[member]
-                if index >= 0:
-                    ones.append(index)
+            ones.extend([known[member] for member in awake if known[member] >= 0])
         return tuple(ones)
 
     def _encode_carefully(self, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
@@ -210,10 +205,9 @@ class Encoder:
         return Row(indices, values, names, tuple(new))
 
     def _number(self, feature: Feature, new: dict[Feature, int]) -> int:
-        index = self.index.get(feature)
-        if index is None:
-            index = new.setdefault(feature, len(self.names) + len(new))
-        return index
+        if feature in self.index:
+            return self.index[feature]
+        return new.setdefault(feature, len(self.names) + len(new))
 
     def _fields(self, row: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
         if not isinstance(row, Mapping):
@@ -223,71 +217,59 @@ class Encoder:
             )
         if not row:
             raise FeatureError("The row has no fields. Give at least one.")
-        if self.declared is not None:
-            for field in self.declared:
-                if field not in row:
-                    raise FeatureError(
-                        f"The row has no field {field!r}, which is a declared feature. "
-                        "Put it in every row, or take it off the list of features."
-                    )
-                yield field, row[field]
-            return
-        for field, value in row.items():
+        for field in row if self.declared is None else self.declared:
+            if field not in row:
+                raise FeatureError(
+                    f"The row has no field {field!r}, which is a declared feature. "
+                    "Put it in every row, or take it off the list of features."
+                )
             if not isinstance(field, str):
                 raise FeatureError(f"The row has the field {field!r}. Fields are named by text.")
-            if field not in self.groups.weight_columns:
-                yield field, value
+            if self.declared is not None or field not in self.groups.weight_columns:
+                yield field, row[field]
 
     def cell(self, field: str, value: Any, kind: FieldKind | None) -> float | str | None:
         """Read one value: a number, a level, or None where there is nothing to encode."""
         if isinstance(value, str):
             if kind == "number":
-                raise FeatureError(changed_kind(field, value, kind))
+                raise changed_kind(field, value, kind)
             return str.__str__(value)
         if is_missing(value):
             optional = self.declared is None
             if optional and (kind == "text" or (kind is None and not isinstance(value, _NUMBERS))):
                 return None
-            raise FeatureError(self._unusable(field, value))
+            raise self._unusable(field, value)
         if not isinstance(value, _NUMBERS):
             raise FeatureError(
                 f"Field {field!r} holds {value!r} of type {type(value).__name__}, neither number "
                 "nor text. Convert it, or name the fields to use with features=[...]."
             )
         if kind == "text":
-            raise FeatureError(changed_kind(field, value, kind))
+            raise changed_kind(field, value, kind)
         number = self._scaled(field, value)
         if not abs(number) <= LARGEST:
-            raise FeatureError(self._unusable(field, value))
+            raise self._unusable(field, value)
         return number
 
     def refusal(self, row: Mapping[str, Any]) -> FeatureError:
         """The error for a row that holds a number beyond all bounds."""
-        fields = ((field, value) for field, value in self._fields(row) if type(value) is not str)
-        field, value = max(fields, key=lambda cell: abs(self._scaled(*cell)))
-        return FeatureError(self._unusable(field, value))
+        fields = [(field, value) for field, value in self._fields(row) if type(value) is not str]
+        return self._unusable(*max(fields, key=lambda cell: abs(self._scaled(*cell))))
 
-    def scale(self, field: str, values: Floats) -> Floats:
-        """Scale a column the way single values are."""
-        if field not in self._bounds:
-            return values
-        low, high = self._bounds[field]
-        with np.errstate(over="ignore"):
-            return (values - low) / (high - low)
+    def scale(self, field: str, values: Numbers) -> Numbers:
+        """Scale a value, or all of a column."""
+        low, high = self._bounds.get(field, (0.0, 1.0))
+        return (values - low) / (high - low)
 
     def _scaled(self, field: str, value: Any) -> float:
         try:
-            number = float(value)
+            return self.scale(field, float(value))
         except OverflowError:
             return math.inf
-        if field not in self._bounds:
-            return number
-        low, high = self._bounds[field]
-        return (number - low) / (high - low)
 
-    def _unusable(self, field: str, value: object) -> str:
+    def _unusable(self, field: str, value: object) -> FeatureError:
         advice = "Fill it in" if self.declared is not None else "Fill it in, or leave the field out"
-        return (
+        return FeatureError(
             f"Field {field!r} is {value!r}, and a feature is a finite number of at most 1e100. "
             f"{advice}."
         )
@@ -295,10 +277,9 @@ class Encoder:
     def has_indicator(self, member: Member, kinds: Mapping[str, FieldKind]) -> bool:
         """Say whether a group is a feature of its own; ``kinds`` are those the rows at hand add."""
         indicator = self.groups.indicator(member)
-        if indicator is None:
-            return False
-        column = indicator.column
-        return column is None or self.kinds.get(column, kinds.get(column)) != "text"
+        column = None if indicator is None else indicator.column
+        text = column is not None and self.kinds.get(column, kinds.get(column)) == "text"
+        return indicator is not None and not text
 
     # What is remembered about rows seen before.
 
@@ -317,11 +298,9 @@ class Encoder:
         return column in self.kinds or column in self.groups.weight_columns
 
     def _remember_layout(self, row: Mapping[str, Any]) -> None:
-        skipped = self.groups.weight_columns
-        used = self.declared
+        used, key = self.declared, self._layout_key(row)
         if used is None:
-            used = tuple(field for field in row if field not in skipped)
-        key = self._layout_key(row)
+            used = tuple(field for field in row if field not in self.groups.weight_columns)
         if key in self._layouts or any(field not in self.kinds for field in used):
             return
         numbers = [field for field in used if self.kinds[field] == "number"]
@@ -331,8 +310,8 @@ class Encoder:
         indices = [self.index[Feature("number", field)] for field in numbers]
         if len(self._layouts) >= _LAYOUTS:
             self._layouts.clear()
-        layout = Layout(len(row), getter(numbers), texts, indices, ranges, pattern_of(indices), {})
-        self._layouts[key] = layout
+        patterns = pattern_of(indices), Patterns(indices)
+        self._layouts[key] = Layout(len(row), getter(numbers), texts, ranges, *patterns)
 
     def _layout_key(self, row: Mapping[str, Any]) -> frozenset[str] | None:
         return frozenset(row) if self.declared is None else None
@@ -344,11 +323,9 @@ class Encoder:
         declared: Any = None if self.declared is None else list(self.declared)
         if self._bounds:
             declared = {field: self._bounds.get(field) for field in declared}
-        return {
-            "declared": declared,
-            "indicators": self.indicators,
-            "features": [_plain(feature) for feature in self.features],
-        }
+        groups = [[] if one.group is None else [list(one.group)] for one in self.features]
+        features = [[*one[:3], *group] for one, group in zip(self.features, groups, strict=True)]
+        return {"declared": declared, "indicators": self.indicators, "features": features}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any], groups: Groups) -> "Encoder":
@@ -371,18 +348,7 @@ class Encoder:
             return Feature(kind, field, level)
         if group is None:
             return indicator_of(self.groups.named(field))
-        declaration, values = group
-        return indicator_of(self.groups.member(declaration, tuple(values)))
+        return indicator_of(self.groups.member(group[0], tuple(group[1])))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"state": self.to_dict(), "groups": self.groups}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(self.from_dict(state["state"], state["groups"]).__dict__)
-
-
-def _plain(feature: Feature) -> list[Any]:
-    if feature.group is None:
-        return [feature.kind, feature.field, feature.level]
-    declaration, values = feature.group
-    return [feature.kind, feature.field, feature.level, [declaration, list(values)]]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Encoder.from_dict, (self.to_dict(), self.groups)

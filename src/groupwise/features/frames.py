@@ -2,8 +2,9 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from groupwise.features.declared import (
     Integers,
     indicator_of,
 )
-from groupwise.groups.frames import Column, FrameMembership, Table, as_table
+from groupwise.groups.columns import Column, Table, as_table, first_places
+from groupwise.groups.frames import FrameMembership
 from groupwise.groups.values import value_name
 
 if TYPE_CHECKING:
@@ -29,22 +31,20 @@ _CHUNK = 1 << 15
 _ABSENT = np.iinfo(np.int64).max
 
 
-@dataclass
-class Cells:
+class Cells(NamedTuple):
     """One column read as a field: numbers (0 where absent), or codes of text levels (-1)."""
 
     field: str
-    kind: FieldKind | None
+    kind: FieldKind | None = None
     """None when there is no value in the whole column."""
-    numbers: Floats
-    codes: Integers
-    levels: list[str]
-    first: int
+    numbers: Floats = np.zeros(0)
+    codes: Integers = np.zeros(0, dtype=np.int64)
+    levels: Sequence[str] = ()
+    first: int = 0
     """The row from which on a new number field exists."""
 
 
-@dataclass
-class Slot:
+class Slot(NamedTuple):
     """At most one entry per row: its feature (one, or one per row) and its value (None: 1)."""
 
     indices: Integers | int
@@ -64,47 +64,33 @@ def encode_frame(encoder: "Encoder", frame: object, membership: FrameMembership)
     problems: list[FeatureError] = []
     for field in fields:
         try:
-            found.append(_cells(encoder, table.column(field), encoder.kinds.get(field)))
+            column = table.column(field)
+            read = {"objects": _object_cells, "text": _text_cells}.get(column.kind, _number_cells)
+            found.append(read(encoder, column, encoder.kinds.get(field)))
         except FeatureError as problem:
             problems.append(problem)
     if problems:
-        raise min(problems, key=_row_of)
+        # What is wrong with a column as a whole comes first.
+        raise min(problems, key=lambda one: -1 if one.row is None else one.row)
     kinds = {cells.field: cells.kind for cells in found if cells.kind is not None}
-    wanted: list[tuple[int, int, Feature]] = []
-    for position, cells in enumerate(found):
-        wanted.extend(_wanted(position, cells))
-    eligible = np.zeros(len(membership.members), dtype=np.bool_)
+    wanted = [one for place, cells in enumerate(found) for one in _wanted(place, cells)]
+    members = membership.members if encoder.indicators else ()
+    eligible = np.array([encoder.has_indicator(one, kinds) for one in members], dtype=np.bool_)
     if encoder.indicators:
-        eligible = np.array(
-            [encoder.has_indicator(member, kinds) for member in membership.members], dtype=np.bool_
-        )
         wanted.extend(_wanted_indicators(len(fields), membership, eligible))
-    wanted.sort(key=_place_of)
-    new: dict[Feature, int] = {}
-    for _, _, feature in wanted:
-        if feature not in encoder.index:
-            new.setdefault(feature, len(encoder.names) + len(new))
-    slots = [_slot(cells, encoder.index | new) for cells in found if cells.kind is not None]
+    wanted.sort(key=itemgetter(0, 1))
+    new = dict.fromkeys(feature for _, _, feature in wanted if feature not in encoder.index)
+    index = encoder.index | dict(zip(new, itertools.count(len(encoder.names))))
+    slots = [_slot(cells, index) for cells in found if cells.kind is not None]
     if encoder.indicators:
-        slots.extend(_indicator_slots(membership, eligible, encoder.index | new))
-    indptr, indices, values = _assemble(slots, table.length)
-    return EncodedFrame(indptr, indices, values, tuple(new))
-
-
-def _row_of(problem: FeatureError) -> int:
-    """The row that a problem is in; what is wrong with a column as a whole comes first."""
-    return -1 if problem.row is None else problem.row
-
-
-def _place_of(wanted: tuple[int, int, Feature]) -> tuple[int, int]:
-    return wanted[:2]
+        slots.extend(_indicator_slots(membership, eligible, index))
+    return EncodedFrame(*_assemble(slots, table.length), tuple(new))
 
 
 def _fields(encoder: "Encoder", table: Table) -> Sequence[str]:
-    if not table.names:
-        raise FeatureError("The frame has no columns. Give at least one.")
-    if not table.length:
-        raise FeatureError("The frame has no rows. Give at least one.")
+    for what, count in (("columns", len(table.names)), ("rows", table.length)):
+        if not count:
+            raise FeatureError(f"The frame has no {what}. Give at least one.")
     for name in table.names:
         if not isinstance(name, str):
             raise FeatureError(f"The frame has the column {name!r}. Columns are named by text.")
@@ -119,14 +105,6 @@ def _fields(encoder: "Encoder", table: Table) -> Sequence[str]:
     return encoder.declared
 
 
-def _cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> Cells:
-    if column.kind == "objects":
-        return _object_cells(encoder, column, kind)
-    if column.kind == "text":
-        return _text_cells(encoder, column, kind)
-    return _number_cells(encoder, column, kind)
-
-
 def _number_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> Cells:
     values = column.values.astype(np.float64)
     nulls = column.nulls
@@ -137,22 +115,23 @@ def _number_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) ->
             present = np.flatnonzero(~column.missing)
         if len(present):
             _complain(encoder, column, int(present[0]), kind)
-        return _nothing(column)
+        return Cells(column.name)
     first = 0
     if nulls is not None:
         values[nulls] = np.nan
         if kind is None and encoder.declared is None:
             present = np.flatnonzero(~nulls)
             if not len(present):
-                return _nothing(column)
+                return Cells(column.name)
             # Before its first value the field is unknown, and None adds nothing.
             first = int(present[0])
             values[:first] = 0.0
-    values = encoder.scale(column.name, values)
+    with np.errstate(over="ignore"):
+        values = encoder.scale(column.name, values)
     bad = np.flatnonzero(~(np.abs(values) <= LARGEST))
     if len(bad):
         _complain(encoder, column, int(bad[0]), "number")
-    return Cells(column.name, "number", values, np.zeros(0, dtype=np.int64), [], first)
+    return Cells(column.name, "number", values, first=first)
 
 
 def _text_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> Cells:
@@ -162,20 +141,12 @@ def _text_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> C
     if encoder.declared is not None and absent.any():
         _complain(encoder, column, int(np.flatnonzero(absent)[0]), kind)
     if absent.all():
-        return _nothing(column)
+        return Cells(column.name)
     try:
-        levels = [name or "" for name in column.answers(_Namer(column.name))]
+        levels = [name or "" for name in column.answers(partial(value_name, column=column.name))]
     except GroupError as error:
         raise FeatureError(error.message, row=error.row) from None
-    return Cells(column.name, "text", np.zeros(0), column.codes, levels, 0)
-
-
-@dataclass(frozen=True)
-class _Namer:
-    column: str
-
-    def __call__(self, value: object) -> str:
-        return value_name(value, self.column)
+    return Cells(column.name, "text", codes=column.codes, levels=levels)
 
 
 def _object_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> Cells:
@@ -185,11 +156,7 @@ def _object_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) ->
     levels: dict[str, int] = {}
     first = -1
     for row, value in enumerate(column.objects):
-        try:
-            cell = encoder.cell(column.name, value, kind)
-        except FeatureError as error:
-            error.row = row
-            raise
+        cell = _cell(encoder, column, row, value, kind)
         if cell is None:
             continue
         first = row if first < 0 else first
@@ -200,39 +167,37 @@ def _object_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) ->
             kind = "number"
             numbers[row] = cell
     if first < 0:
-        return _nothing(column)
+        return Cells(column.name)
     return Cells(column.name, kind, numbers, codes, list(levels), first)
-
-
-def _nothing(column: Column) -> Cells:
-    return Cells(column.name, None, np.zeros(0), np.zeros(0, dtype=np.int64), [], 0)
 
 
 def _complain(encoder: "Encoder", column: Column, row: int, kind: FieldKind | None) -> None:
     """Raise the error that reading this one value as a row's raises."""
-    value: Any
     if column.kind == "text":
-        code = int(column.codes[row])
-        value = None if code < 0 else str(column.levels[code])
-    elif column.nulls is not None and column.nulls[row]:
-        value = None
+        value: Any = [*map(str, column.levels), None][column.codes[row]]
     else:
-        value = column.values[row].item()
+        null = column.nulls is not None and column.nulls[row]
+        value = None if null else column.values[row].item()
+    _cell(encoder, column, row, value, kind)
+    raise AssertionError(f"{value!r} in {column.name!r} was refused in a frame only")
+
+
+def _cell(
+    encoder: "Encoder", column: Column, row: int, value: object, kind: FieldKind | None
+) -> float | str | None:
+    """Read one value as a row's is read."""
     try:
-        encoder.cell(column.name, value, kind)
+        return encoder.cell(column.name, value, kind)
     except FeatureError as error:
         error.row = row
         raise
-    raise AssertionError(f"{value!r} in {column.name!r} was refused in a frame only")
 
 
 def _wanted(position: int, cells: Cells) -> list[tuple[int, int, Feature]]:
     """List the features of a column with the row and place where each first occurs."""
-    if cells.kind is None:
-        return []
     if cells.kind == "number":
         return [(cells.first, position, Feature("number", cells.field))]
-    first = _first_places(cells.codes, len(cells.levels))
+    first = first_places(cells.codes, len(cells.levels))
     return [
         (int(row), position, Feature("level", cells.field, level))
         for row, level in zip(first, cells.levels, strict=True)
@@ -243,7 +208,7 @@ def _wanted(position: int, cells: Cells) -> list[tuple[int, int, Feature]]:
 def _wanted_indicators(
     fields: int, membership: FrameMembership, eligible: Any
 ) -> list[tuple[int, int, Feature]]:
-    places = _first_places(membership.indices, len(membership.members))
+    places = first_places(membership.indices, len(membership.members))
     rows = np.searchsorted(membership.indptr, places, side="right") - 1
     return [
         (
@@ -253,14 +218,6 @@ def _wanted_indicators(
         )
         for number in np.flatnonzero(eligible & (places >= 0)).tolist()
     ]
-
-
-def _first_places(codes: Integers, size: int) -> Integers:
-    """Find where each code first occurs, -1 where it does not."""
-    first = np.full(size + 1, -1, dtype=np.int64)
-    # Written from the end, so that the earliest place stays; -1 falls on the spare last entry.
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    return first[:size]
 
 
 def _slot(cells: Cells, index: dict[Feature, int]) -> Slot:
@@ -328,15 +285,9 @@ def _in_order(slots: Sequence[Slot]) -> tuple[list[Slot], bool]:
     """Sort slots by feature, and say whether this puts every row in order."""
     spans = []
     for slot in slots:
-        if isinstance(slot.indices, int):
-            spans.append((slot.indices, slot.indices))
-            continue
-        present = slot.indices[slot.indices != _ABSENT]
-        if len(present):
-            spans.append((int(present.min()), int(present.max())))
-        else:
-            spans.append((_ABSENT, _ABSENT))
+        indices = np.atleast_1d(slot.indices)
+        present = indices[indices != _ABSENT]
+        spans.append((int(present.min(initial=_ABSENT)), int(present.max(initial=-1))))
     places = sorted(range(len(slots)), key=spans.__getitem__)
-    ends = [spans[place] for place in places]
-    ordered = all(left[1] < right[0] for left, right in itertools.pairwise(ends))
+    ordered = all(spans[one][1] < spans[next_][0] for one, next_ in itertools.pairwise(places))
     return [slots[place] for place in places], ordered

@@ -1,28 +1,28 @@
 """All declarations of a model together: the groups of a row and of a frame."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from groupwise.errors import GroupError
-from groupwise.groups.declarations import (
+from groupwise.groups.algebra import (
     ALWAYS_ON,
     EVERYBODY,
     And,
-    By,
     Group,
     Member,
     Pairs,
-    Single,
     Values,
-    Where,
-    needs_parentheses,
+    check_parts,
+    wrapped,
 )
-from groupwise.groups.frames import FrameMembership, Table, as_table, membership
-from groupwise.groups.rows import ByReader, reader
+from groupwise.groups.columns import as_table
+from groupwise.groups.declarations import By, Where
+from groupwise.groups.frames import FrameMembership, membership
+from groupwise.groups.rows import ValueReader, reader
 
 
 class Indicator(NamedTuple):
@@ -51,15 +51,12 @@ class Groups:
             raise GroupError("Give a list of group declarations, not a single one.")
         self.declarations: tuple[Group, ...] = tuple(declarations)
         self.always_on = bool(always_on)
-        for declaration in self.declarations:
-            if not isinstance(declaration, Group):
-                raise GroupError(
-                    f"{declaration!r} is not a group declaration. Use by, cut, where, ..."
-                )
+        check_parts(self.declarations)
         if not self.declarations and not self.always_on:
             raise GroupError("No groups. Declare at least one, or set always_on=True.")
-        self.columns = _distinct(one.columns for one in self.declarations)
-        self.weight_columns = _distinct(one.weight_columns for one in self.declarations)
+        leaves = [leaf for one in self.declarations for leaf in one.leaves]
+        self.columns = tuple(dict.fromkeys(leaf.column for leaf in leaves))
+        self.weight_columns = tuple(dict.fromkeys(leaf.column for leaf in leaves if leaf.weighs))
         _check_names(self.declarations)
         self._indicators = [_indicator(one) for one in self.declarations]
         # Held by whoever uses them: values that were only ever asked about leave no trace.
@@ -67,13 +64,11 @@ class Groups:
         self._naming = Lock()
         self.everybody = self.member(EVERYBODY, ()) if self.always_on else None
         self._last = [] if self.everybody is None else [self.everybody]
-        readers = [
-            reader(declaration, partial(self.member, number))
-            for number, declaration in enumerate(self.declarations)
-        ]
+        numbered = enumerate(self.declarations)
+        readers = [reader(one, partial(self.member, number)) for number, one in numbered]
         self._readers = [one.awake for one in readers]
         # The most common model has a group per value of some columns, and nothing else.
-        plain = [one for one in readers if type(one) is ByReader]
+        plain = [one for one in readers if isinstance(one, ValueReader) and one.declaration.opens]
         self._remembered = [(one.column, one.remembered) for one in plain]
         self._plain = len(self._remembered) == len(readers)
         self._ones = [1.0] * (len(readers) + len(self._last))
@@ -89,18 +84,15 @@ class Groups:
         key = (declaration, values)
         found = self._members.get(key)
         if found is None:
-            new = Member(declaration, values, self._name(key), self)
+            if declaration == EVERYBODY and self.always_on and not values:
+                name = ALWAYS_ON
+            elif 0 <= declaration < len(self.declarations):
+                name = self.declarations[declaration].name_of(values)
+            else:
+                raise GroupError(f"There is no declaration number {declaration!r} with {values!r}.")
             with self._naming:  # two threads must not make two of one group
-                found = self._members.setdefault(key, new)
+                found = self._members.setdefault(key, Member(declaration, values, name, self))
         return found
-
-    def _name(self, key: tuple[int, Values]) -> str:
-        declaration, values = key
-        if declaration == EVERYBODY and self.always_on and not values:
-            return ALWAYS_ON
-        if not 0 <= declaration < len(self.declarations):
-            raise GroupError(f"There is no declaration number {declaration!r} with {values!r}.")
-        return self.declarations[declaration].name_of(values)
 
     def of_row(self, row: Mapping[str, Any]) -> tuple[list[str], list[float]]:
         """Give names and weights of the groups a row is in, in the order of declaration."""
@@ -137,7 +129,7 @@ class Groups:
         >>> found.names, found.indices.tolist()
         (['sex=male', 'always_on', 'sex=female'], [0, 1, 2, 1])
         """
-        table: Table = as_table(frame, GroupError)
+        table = as_table(frame, GroupError)
         return membership(self.declarations, self.always_on, table, self.member)
 
     def indicator(self, member: Member) -> Indicator | None:
@@ -149,9 +141,8 @@ class Groups:
         >>> [groups.indicator(member) for member in members]
         [Indicator(column='sex'), None, None]
         """
-        if member.declaration == EVERYBODY:
-            return None
-        return self._indicators[member.declaration]
+        everybody = member.declaration == EVERYBODY
+        return None if everybody else self._indicators[member.declaration]
 
     def is_pair(self, member: Member) -> bool:
         """Say whether a group is one of those that ``pairs`` declares.
@@ -162,9 +153,8 @@ class Groups:
         >>> [groups.is_pair(member) for member in members]
         [False, True, False]
         """
-        if member.declaration == EVERYBODY:
-            return False
-        return isinstance(self.declarations[member.declaration], Pairs)
+        everybody = member.declaration == EVERYBODY
+        return not everybody and isinstance(self.declarations[member.declaration], Pairs)
 
     def named(self, name: str) -> Member:
         """Find a group by its name, for what was written when groups were known by name alone.
@@ -202,17 +192,12 @@ class Groups:
         return f"Groups({list(self.declarations)!r}, always_on={self.always_on})"
 
 
-def _distinct(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(itertools.chain.from_iterable(lists)))
-
-
 def _indicator(declaration: Group) -> Indicator | None:
     if isinstance(declaration, (And, Pairs)):
         return None
-    if isinstance(declaration, By):
-        return Indicator(declaration.column)
-    if isinstance(declaration, Where) and declaration.operator == "==":
-        return Indicator(declaration.column)
+    one_value = isinstance(declaration, Where) and declaration.operator == "=="
+    if isinstance(declaration, By) or one_value:
+        return Indicator(declaration.columns[0])
     return Indicator(None)
 
 
@@ -222,8 +207,8 @@ def _rank(declaration: Group) -> int:
     return kinds.index(True) if any(kinds) else len(kinds)
 
 
-def _values_named(declaration: Group, name: str) -> Iterator[Values]:
-    """Give the values of every group of a declaration that has this name.
+def _values_named(declaration: Group, name: str, part: bool = False) -> Iterator[Values]:
+    """Give the values of every group of a declaration, or part of one, that has this name.
 
     The only place where names are taken apart. A name with " & " in it can be read in several ways.
     """
@@ -233,41 +218,33 @@ def _values_named(declaration: Group, name: str) -> Iterator[Values]:
     elif isinstance(declaration, And):
         yield from _intersections_named(declaration.parts, name)
     elif isinstance(declaration, Pairs):
-        for numbers, parts in declaration.combinations:
-            for values in _intersections_named(parts, name):
-                yield (*numbers, *values)
-    elif name in declaration.names:
-        yield () if isinstance(declaration, Single) else (declaration.names.index(name),)
+        for numbers, both in declaration.combinations.items():
+            for values in _values_named(both, name):
+                yield numbers + values
+    else:
+        names = [wrapped(one, declaration) if part else one for one in declaration.names]
+        if name in names:
+            yield declaration.every[names.index(name)]
 
 
 def _intersections_named(parts: Sequence[Group], name: str) -> Iterator[Values]:
     first, *others = parts
     if not others:
-        yield from _part_named(first, name)
+        yield from _values_named(first, name, part=True)
         return
     pieces = name.split(And.word)
     for end in range(1, len(pieces)):
-        for values in _part_named(first, And.word.join(pieces[:end])):
+        for values in _values_named(first, And.word.join(pieces[:end]), part=True):
             for rest in _intersections_named(others, And.word.join(pieces[end:])):
                 yield values + rest
-
-
-def _part_named(part: Group, name: str) -> Iterator[Values]:
-    if not needs_parentheses(part, "&"):
-        yield from _values_named(part, name)
-    elif name.startswith("(") and name.endswith(")"):
-        yield from _values_named(part, name[1:-1])
 
 
 def _products(declaration: Group) -> list[tuple[Group, ...]]:
     """Write a family as intersections of declarations that are none themselves."""
     if isinstance(declaration, Pairs):
-        inner = [
-            tuple(itertools.chain(left, right))
-            for one, other in itertools.combinations(declaration.parts, 2)
-            for left, right in itertools.product(_products(one), _products(other))
+        return [
+            product for both in declaration.combinations.values() for product in _products(both)
         ]
-        return inner
     if isinstance(declaration, And):
         sides = [_products(part) for part in declaration.parts]
         return [tuple(itertools.chain(*combined)) for combined in itertools.product(*sides)]
@@ -299,9 +276,7 @@ def _shared_name(left: Group, right: Group) -> str | None:
     if isinstance(left, By):
         if isinstance(right, By):
             return f"{left.column}=..." if left.column == right.column else None
-        if isinstance(right, Where) and right.operator == "==" and right.column == left.column:
-            return right.names[0]
-        return None
+        same = isinstance(right, Where) and right.operator == "==" and right.column == left.column
+        return right.names[0] if same else None
     names = set(left.names)
-    found = next((name for name in right.names if name in names), None)
-    return f"({found})" if found is not None and needs_parentheses(left, "&") else found
+    return next((wrapped(name, left) for name in right.names if name in names), None)

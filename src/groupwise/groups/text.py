@@ -9,11 +9,14 @@ takes intersections. A column's name that has one of these signs in it goes in d
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from groupwise.errors import DataError, GroupError
 from groupwise.extras import needed_by
-from groupwise.groups.declarations import Group, by, cut, from_dict, where
+from groupwise.groups.algebra import Group, from_dict
+from groupwise.groups.declarations import by, cut, where
 
 Unknown = Callable[[str, str], DataError]
 
@@ -29,12 +32,11 @@ def dumps(declarations: Iterable[Group]) -> str:
     [[groups]]
     by = "sex"
     """
-    tables = []
-    for declaration in declarations:
-        content = declaration.to_dict()
-        lines = [f"{key} = {_inline(value)}" for key, value in content.items()]
-        tables.append("\n".join(("[[groups]]", *lines, "")))
-    return "\n".join(tables) if tables else "groups = []\n"
+    tables = [
+        [f"{key} = {_inline(value)}\n" for key, value in declaration.to_dict().items()]
+        for declaration in declarations
+    ]
+    return "\n".join("".join(["[[groups]]\n", *lines]) for lines in tables) or "groups = []\n"
 
 
 def _inline(value: Any) -> str:
@@ -84,14 +86,10 @@ def parse_groups(text: str, columns: Sequence[str], unknown: Unknown) -> list[Gr
     >>> parse_groups("sex, age:35|50", ["sex", "age"], lambda name, what: DataError(name))
     [By(column='sex'), Cut(column='age', edges=(35.0, 50.0), labels=None, closed='right')]
     """
-    found = []
-    for item in _split(_pieces(text), ","):
-        terms = [_group(term, columns, unknown) for term in _split(item, "&")]
-        declaration = terms[0]
-        for term in terms[1:]:
-            declaration = declaration & term
-        found.append(declaration)
-    return found
+    return [
+        reduce(and_, [_group(term, columns, unknown) for term in _split(item, "&")])
+        for item in _split(_pieces(text), ",")
+    ]
 
 
 def parse_features(

@@ -2,6 +2,7 @@
 
 import datetime
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
@@ -31,12 +32,10 @@ def is_missing(value: object) -> bool:
     >>> is_missing(None), is_missing(float("nan")), is_missing(0), is_missing("")
     (True, True, False, False)
     """
-    if value is None:
-        return True
+    if value is None or isinstance(value, (str, int)):
+        return value is None
     if isinstance(value, (float, np.floating)):
         return bool(value != value)
-    if isinstance(value, (str, int)):
-        return False
     if isinstance(value, Decimal):
         return value.is_nan()
     if isinstance(value, (np.datetime64, np.timedelta64)):
@@ -60,9 +59,7 @@ def value_name(value: object, column: str) -> str:
         return str(int(value))
     if isinstance(value, (float, np.floating, Decimal)):
         number = float(value)
-        if number.is_integer():
-            return str(int(value))
-        return repr(number)
+        return str(int(value)) if number.is_integer() else repr(number)
     if isinstance(value, np.datetime64):
         # Finer units than microseconds have no Python counterpart and would print as an integer.
         unit = np.datetime_data(value.dtype)[0]
@@ -81,6 +78,12 @@ def is_number(value: object) -> bool:
     >>> is_number(1.5), is_number(True), is_number("1.5")
     (True, False, False)
     """
-    if isinstance(value, (bool, np.bool_)):
-        return False
-    return isinstance(value, (int, float, np.integer, np.floating, Decimal))
+    numbers = (int, float, np.integer, np.floating, Decimal)
+    return isinstance(value, numbers) and not isinstance(value, bool)
+
+
+def comparable(value: Any) -> Any:
+    """Give a number a form that compares exactly with Python floats."""
+    if isinstance(value, np.integer):
+        return int(value)
+    return float(value) if isinstance(value, np.floating) else value
