@@ -63,3 +63,5 @@ def test_a_part_of_kernels_can_be_called_from_python_before_and_after():
     assert caller(np.ones(3)) == 3.0
     assert part(np.ones(3)) == 2.0
     assert part(np.ones(3, dtype=np.int64)) == 2.0
+    again = inlined(doubled)  # which finds what was kept of both
+    assert again(np.ones(3)) == 2.0

@@ -176,8 +176,9 @@ class KernelCache(NullCache):
     compiled in every process.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, options: Any) -> None:
         self._function = function
+        self._options = repr(sorted(options.items())).encode()
         self._file = Path(inspect.getfile(function)).absolute()
         self._kept = True
         self._source = sources().get(self._file, b"")
@@ -197,10 +198,12 @@ class KernelCache(NullCache):
         function, kinds = self._function, _described(signature).encode()
         inside = self._file in sources()
         path = self._file.name if inside else str(self._file)
-        where = _digest(os.fsencode(path), str(function.__code__.co_firstlineno).encode(), kinds)
+        line = str(function.__code__.co_firstlineno).encode()
+        where = _digest(os.fsencode(path), line, self._options, kinds)
         name = re.sub(r"[^\w.]", "", f"{self._file.stem}.{function.__qualname__}")
         made_from = _digest(
             _folder_name().encode(),
+            self._options,
             kinds,
             b"" if inside else self._source,
             function.__code__.co_code,

@@ -18,7 +18,7 @@ class _Compiled(CPUDispatcher):
 
     def __init__(self, function: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(function, *arguments, **options)
-        self._cache = KernelCache(function)
+        self._cache = KernelCache(function, self.targetoptions)
 
     def add_overload(self, cres: Any) -> None:
         """Refuse what would hand out memory that is freed already."""
@@ -54,9 +54,9 @@ class _Part(_Compiled):
 class _Callback(CFunc):
     """A function of fixed types that is called by its address, and kept in the same cache."""
 
-    def __init__(self, function: Any, *arguments: Any) -> None:
-        super().__init__(function, *arguments)
-        self._cache = KernelCache(function)
+    def __init__(self, function: Any, signature: Any, options: dict[str, Any]) -> None:
+        super().__init__(function, (signature.args, signature.return_type), {}, options)
+        self._cache = KernelCache(function, {**options, "by address": True})
 
 
 def _decorator(kind: type[_Compiled] = _Compiled, **options: Any) -> Callable[[Any], Any]:
@@ -102,7 +102,7 @@ class Kernel:
     def _compiled(self) -> Any:
         signature = types.int64(types.int64, types.int64)
         options = {"nopython": True, "error_model": "numpy", "_nrt": False}
-        made = _Callback(self.function, (signature.args, signature.return_type), {}, options)
+        made = _Callback(self.function, signature, options)
         made.compile()
         return made
 
