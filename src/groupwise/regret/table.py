@@ -58,7 +58,7 @@ class RegretTable:
 
     def __getitem__(self, group: str) -> dict[str, Any]:
         """The row of the group of this name; of the first, where several have it."""
-        by_name = {str(row["group"]): row for row in reversed(self.rows)}
+        by_name: dict[str, dict[str, Any]] = {row["group"]: row for row in reversed(self.rows)}
         return by_name[group]
 
     def to_frame(self, backend: str | None = None) -> Any:
