@@ -8,11 +8,11 @@ import numpy as np
 from groupwise.arrays import Vector
 from groupwise.groups import where
 from groupwise.learners import ContextualFTPL
-from groupwise.losses import Hamming, Loss, ZeroOne
+from groupwise.losses import Hamming, ZeroOne
 from groupwise.model import Groupwise
 from groupwise.oracles import Stumps
 from groupwise.paper.claims import Outcome, Request, Study
-from groupwise.paper.variants import Following, Trace, Variant, outcome_of, simulate_all
+from groupwise.paper.variants import Following, Trace, Variant, outcome_of
 
 SEEDS = tuple(range(1_000, 1_020))
 """Fresh: nothing was tuned on them."""
@@ -47,19 +47,17 @@ def run(setting: str, request: Request) -> Outcome:
         for labels in LABELS
         for adaptive in ADAPTIVE
     ]
-    seeds, rounds = SEEDS[: request.seeds], request.rounds or ROUNDS
-    return outcome_of(variants, simulate_all(variants, seeds, rounds, request.jobs))
+    return outcome_of(variants, request, SEEDS, ROUNDS)
 
 
 def labeller(setting: str, labels: int, seed: int, always_on: bool = True) -> Groupwise:
     """The model."""
     oracle = Stumps()
     contexts = CONTEXTS if setting == "transductive" else oracle.separator(BITS)
-    loss: Loss = ZeroOne() if labels == 1 else Hamming(labels)
     return Groupwise(
         [where(f"group{g}", "==", 1) for g in range(GROUPS)],
         ContextualFTPL(oracle, contexts, setting),
-        loss=loss,
+        loss=ZeroOne() if labels == 1 else Hamming(labels),
         features=FIELDS,
         always_on=always_on,
         seed=seed,
@@ -86,8 +84,7 @@ def simulate(
         context = int(rng.integers(len(CONTEXTS)))
         member = rng.random(GROUPS) < MEMBERSHIP
         active = int(member.argmax()) if member.any() else GROUPS
-        flipped = rng.random(labels) < NOISE
-        truth = stumps[chosen[:, active], context] ^ flipped
+        truth = stumps[chosen[:, active], context] ^ (rng.random(labels) < NOISE)
         if rng.random() < adaptive and context in last:
             truth = 1 - np.array(last[context])
         row = dict(zip(FIELDS, cells[context], strict=True))

@@ -175,8 +175,8 @@ def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
     for line in panel.lines:
         colour = SERIES[line.colour % len(SERIES)]
         if line.spread is not None:
-            low, high = line.y - line.spread, line.y + line.spread
-            axes.fill_between(line.x, low, high, color=colour, alpha=0.22, linewidth=0)
+            band = line.x, line.y - line.spread, line.y + line.spread
+            axes.fill_between(*band, color=colour, alpha=0.22, linewidth=0)
         axes.plot(
             line.x,
             line.y,

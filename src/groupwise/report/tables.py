@@ -163,7 +163,6 @@ def escape(text: str) -> str:
 
 def latex(table: Table) -> str:
     """A ``table`` environment to be included in a document."""
-    alignment = "".join("r" if column.numeric else "l" for column in table.columns)
     spans = " & ".join(
         escape(span) if count == 1 else rf"\multicolumn{{{count}}}{{c}}{{{escape(span)}}}"
         for span, count in table.spans
@@ -172,7 +171,7 @@ def latex(table: Table) -> str:
         r"\begin{table}[ht]",
         r"\centering",
         rf"\caption{{{escape(table.title)}}}",
-        rf"\begin{{tabular}}{{{alignment}}}",
+        r"\begin{tabular}{" + "".join("lr"[column.numeric] for column in table.columns) + "}",
         r"\hline",
         *([rf"{spans} \\"] if any(column.span for column in table.columns) else []),
         " & ".join(escape(column.title) for column in table.columns) + r" \\",
