@@ -5,12 +5,8 @@ from functools import partial
 
 import numpy as np
 
+import groupwise as gw
 from groupwise.arrays import Vector
-from groupwise.groups import where
-from groupwise.learners import ContextualFTPL
-from groupwise.losses import Hamming, ZeroOne
-from groupwise.model import Groupwise
-from groupwise.oracles import Stumps
 from groupwise.paper.claims import Outcome, Request, Study
 from groupwise.paper.variants import Following, Trace, Variant, outcome_of
 
@@ -50,14 +46,14 @@ def run(setting: str, request: Request) -> Outcome:
     return outcome_of(variants, request, SEEDS, ROUNDS)
 
 
-def labeller(setting: str, labels: int, seed: int, always_on: bool = True) -> Groupwise:
+def labeller(setting: str, labels: int, seed: int, always_on: bool = True) -> gw.Groupwise:
     """The model."""
-    oracle = Stumps()
+    oracle = gw.oracles.Stumps()
     contexts = CONTEXTS if setting == "transductive" else oracle.separator(BITS)
-    return Groupwise(
-        [where(f"group{g}", "==", 1) for g in range(GROUPS)],
-        ContextualFTPL(oracle, contexts, setting),
-        loss=ZeroOne() if labels == 1 else Hamming(labels),
+    return gw.Groupwise(
+        [gw.where(f"group{g}", "==", 1) for g in range(GROUPS)],
+        gw.learners.ContextualFTPL(oracle, contexts, setting),
+        loss=gw.losses.ZeroOne() if labels == 1 else gw.losses.Hamming(labels),
         features=FIELDS,
         always_on=always_on,
         seed=seed,

@@ -9,12 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from groupwise.enumerated import BlumLykouris
-from groupwise.groups import by
-from groupwise.learners import FTPL, ContextualFTPL
-from groupwise.losses import Hamming, Linear, ZeroOne
-from groupwise.model import Groupwise
-from groupwise.oracles import Finite, FiniteClass, Stumps
+import groupwise as gw
 from groupwise.paper.claims import Check, Outcome, Request, Study
 from groupwise.paper.classification import BITS, CONTEXTS, FIELDS, stump_table
 from groupwise.paper.routing import corridor, grid_edges, grid_oracle
@@ -25,7 +20,7 @@ ROUNDS = 60
 """Rounds that are timed; the median counts."""
 ENUMERABLE = 40_000
 """Up to this many policies the baseline is run."""
-GROUPS = [by("g")]
+GROUPS = [gw.by("g")]
 FLAT = 10.0
 """How many times longer a round may take on the largest class than on the smallest."""
 
@@ -76,7 +71,7 @@ def run(request: Request) -> Outcome:
     return Outcome(tables, [_figure(families)], checks, {})
 
 
-def _timed(model: Groupwise, rounds: list[tuple[dict[str, Any], Any]]) -> float:
+def _timed(model: gw.Groupwise, rounds: list[tuple[dict[str, Any], Any]]) -> float:
     """The median time of a round, in microseconds."""
     times = []
     for row, label in rounds:
@@ -91,7 +86,10 @@ Case = tuple[int, float, Any]
 
 
 def _case(
-    count: int, rounds: list[Any], ours: Groupwise, theirs: Callable[[], BlumLykouris]
+    count: int,
+    rounds: list[Any],
+    ours: gw.Groupwise,
+    theirs: Callable[[], gw.enumerated.BlumLykouris],
 ) -> Case:
     """So many policies, which are enumerated where they are not too many."""
     enumerated = _timed(theirs(), rounds) if count <= ENUMERABLE else None
@@ -110,40 +108,45 @@ def _stream(rng: np.random.Generator, rounds: int, labels: int | None = None) ->
 
 
 def _stumps(labels: int, rounds: int) -> Case:
-    def enumerated() -> BlumLykouris:
+    def enumerated() -> gw.enumerated.BlumLykouris:
         single = np.vstack([np.zeros(64), np.ones(64), stump_table()])
         every = [np.stack(each, axis=1) for each in itertools.product(single, repeat=labels)]
-        policies = FiniteClass(np.stack(every), CONTEXTS)
-        return BlumLykouris(policies, GROUPS, loss=loss, features=FIELDS)
+        policies = gw.oracles.FiniteClass(np.stack(every), CONTEXTS)
+        return gw.enumerated.BlumLykouris(policies, GROUPS, loss=loss, features=FIELDS)
 
-    loss = Hamming(labels)
-    ours = Groupwise(GROUPS, ContextualFTPL(Stumps(), CONTEXTS), loss=loss, features=FIELDS)
+    loss = gw.losses.Hamming(labels)
+    ours = gw.Groupwise(
+        GROUPS,
+        gw.learners.ContextualFTPL(gw.oracles.Stumps(), CONTEXTS),
+        loss=loss,
+        features=FIELDS,
+    )
     stream = _stream(np.random.default_rng(labels), rounds, labels)
     return _case((2 * BITS + 2) ** labels, stream, ours, enumerated)
 
 
 def _paths(size: int, rounds: int) -> Case:
-    def enumerated() -> BlumLykouris:
+    def enumerated() -> gw.enumerated.BlumLykouris:
         steps = range(2 * (size - 1))
         every = list(itertools.combinations(steps, size - 1))
         paths = np.zeros((len(every), edges))
         for path, downs in zip(paths, every, strict=True):
             path[corridor("".join("D" if step in downs else "R" for step in steps), size)] = 1.0
-        return BlumLykouris(Finite(paths), GROUPS, loss=loss)
+        return gw.enumerated.BlumLykouris(gw.oracles.Finite(paths), GROUPS, loss=loss)
 
-    edges, loss = len(grid_edges(size)), Linear(0.0, 2.0 * (size - 1))
+    edges, loss = len(grid_edges(size)), gw.losses.Linear(0.0, 2.0 * (size - 1))
     rng = np.random.default_rng(size)
     stream = [({"g": t % 2}, rng.random(edges)) for t in range(rounds)]
-    ours = Groupwise(GROUPS, FTPL(grid_oracle(size), float(edges)), loss=loss)
+    ours = gw.Groupwise(GROUPS, gw.learners.FTPL(grid_oracle(size), float(edges)), loss=loss)
     return _case(math.comb(2 * (size - 1), size - 1), stream, ours, enumerated)
 
 
 def _table(count: int, rounds: int) -> Case:
     rng = np.random.default_rng(count)
-    policies = FiniteClass(rng.integers(0, 2, (count, len(CONTEXTS))), CONTEXTS)
-    learner = ContextualFTPL(policies, CONTEXTS)
-    ours = Groupwise(GROUPS, learner, loss=ZeroOne(), features=FIELDS)
-    theirs = partial(BlumLykouris, policies, GROUPS, features=FIELDS)
+    policies = gw.oracles.FiniteClass(rng.integers(0, 2, (count, len(CONTEXTS))), CONTEXTS)
+    learner = gw.learners.ContextualFTPL(policies, CONTEXTS)
+    ours = gw.Groupwise(GROUPS, learner, loss=gw.losses.ZeroOne(), features=FIELDS)
+    theirs = partial(gw.enumerated.BlumLykouris, policies, GROUPS, features=FIELDS)
     return _case(count, _stream(rng, rounds), ours, theirs)
 
 

@@ -15,18 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import groupwise as gw
 from groupwise.arrays import Vector
 from groupwise.datasets._files import ENVIRONMENT, DataFile, locate
 from groupwise.errors import DatasetError
-from groupwise.groups import by
-from groupwise.learners import ContextualFTPL
-from groupwise.losses import ZeroOne
-from groupwise.model import Groupwise
-from groupwise.oracles import Stumps
 from groupwise.paper import classification as generated
 from groupwise.paper.claims import Check, Outcome, Request, Study
 from groupwise.paper.engine import in_processes
-from groupwise.partial_feedback import AppleTasting
 from groupwise.report.figures import Figure, Line, Panel
 from groupwise.report.tables import Cell, Column, Table, number, over_seeds
 
@@ -154,7 +149,7 @@ def run(request: Request) -> Outcome:
     )
 
 
-def taste(lender: AppleTasting, stream: Stream) -> Tasted:
+def taste(lender: gw.AppleTasting, stream: Stream) -> Tasted:
     """Run the lender; losses are expectations over the aggregator's draw, acceptances forced."""
     lost, alone = np.empty((2, len(stream.labels)))
     for t, (row, label) in enumerate(zip(stream.rows, stream.labels.tolist(), strict=True)):
@@ -185,7 +180,7 @@ def best_stump_loss(stream: Stream, member: Bools) -> float:
 
 def on_generated(length: int, seed: int) -> Tasted:
     """One run on a generated stream, with the horizon known."""
-    lender = AppleTasting(generated.labeller("transductive", 1, seed), horizon=length)
+    lender = gw.AppleTasting(generated.labeller("transductive", 1, seed), horizon=length)
     return taste(lender, generated_stream(length, seed))
 
 
@@ -219,12 +214,18 @@ def on_applicants(people: Stream, way: str, seed: int) -> Tasted:
         people.membership[order],
         people.groups,
     )
-    learner = ContextualFTPL(Stumps(), Stumps().separator(len(FIELDS)), "separator")
-    model = Groupwise(
-        [by(field) for field in GROUP_FIELDS], learner, loss=ZeroOne(), features=FIELDS, seed=seed
+    learner = gw.learners.ContextualFTPL(
+        gw.oracles.Stumps(), gw.oracles.Stumps().separator(len(FIELDS)), "separator"
+    )
+    model = gw.Groupwise(
+        [gw.by(field) for field in GROUP_FIELDS],
+        learner,
+        loss=gw.losses.ZeroOne(),
+        features=FIELDS,
+        seed=seed,
     )
     horizon = len(order) if WAYS[way]["known"] else None
-    return taste(AppleTasting(model, horizon, WAYS[way]["keep_state"]), stream)
+    return taste(gw.AppleTasting(model, horizon, WAYS[way]["keep_state"]), stream)
 
 
 def _slope_table(lengths: list[int], worst: Any) -> Table:

@@ -5,12 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
+import groupwise as gw
 from groupwise.arrays import Index
-from groupwise.groups import by
-from groupwise.learners import FTPL
-from groupwise.losses import Linear
-from groupwise.model import Groupwise
-from groupwise.oracles import ShortestPath
 from groupwise.paper.claims import Outcome, Request, Study
 from groupwise.paper.variants import Following, Trace, Variant, outcome_of
 
@@ -40,9 +36,9 @@ def grid_edges(size: int) -> list[tuple[Node, Node]]:
     ]
 
 
-def grid_oracle(size: int) -> ShortestPath:
+def grid_oracle(size: int) -> gw.oracles.ShortestPath:
     """Paths from one corner to the opposite one."""
-    return ShortestPath(grid_edges(size), (0, 0), (size - 1, size - 1))
+    return gw.oracles.ShortestPath(grid_edges(size), (0, 0), (size - 1, size - 1))
 
 
 def corridor(turns: str, size: int) -> Index:
@@ -62,13 +58,13 @@ def run(request: Request) -> Outcome:
     return outcome_of(variants, request, SEEDS, ROUNDS)
 
 
-def router(costs: str, seed: int, always_on: bool = True) -> Groupwise:
+def router(costs: str, seed: int, always_on: bool = True) -> gw.Groupwise:
     """The model."""
     surcharge = SURCHARGE if costs == "adaptive" else 0.0
-    return Groupwise(
-        [by(name) for name in CHANCES],
-        FTPL(grid_oracle(SIZE), cost_norm=EDGES + surcharge * PATH),
-        loss=Linear(0.0, PATH * (1.0 + surcharge)),
+    return gw.Groupwise(
+        [gw.by(name) for name in CHANCES],
+        gw.learners.FTPL(grid_oracle(SIZE), cost_norm=EDGES + surcharge * PATH),
+        loss=gw.losses.Linear(0.0, PATH * (1.0 + surcharge)),
         always_on=always_on,
         seed=seed,
     )
