@@ -83,9 +83,8 @@ def simulate(
         truth = stumps[chosen[:, active], context] ^ (rng.random(labels) < NOISE)
         if rng.random() < adaptive and context in last:
             truth = 1 - np.array(last[context])
-        row = dict(zip(FIELDS, cells[context], strict=True))
-        row |= {f"group{g}": int(member[g]) for g in range(GROUPS)}
-        ticket = model.predict(row)
+        groups = {f"group{g}": int(member[g]) for g in range(GROUPS)}
+        ticket = model.predict(dict(zip(FIELDS, cells[context], strict=True)) | groups)
         last[context] = np.atleast_1d(ticket.prediction).tolist()
         model.learn(ticket, int(truth[0]) if labels == 1 else truth)
     return following.trace()

@@ -77,7 +77,6 @@ FIELDS = [
 GROUP_FIELDS = ["sex", "race", "age_group"]
 
 Record = dict[str, str]
-Bools = NDArray[np.bool_]
 
 
 class Stream(NamedTuple):
@@ -86,7 +85,7 @@ class Stream(NamedTuple):
     rows: Sequence[dict[str, Any]]
     bits: Vector
     labels: Vector
-    membership: Bools
+    membership: NDArray[np.bool_]
     groups: tuple[str, ...]
 
 
@@ -170,12 +169,11 @@ def taste(lender: gw.AppleTasting, stream: Stream) -> Tasted:
     )
 
 
-def best_stump_loss(stream: Stream, member: Bools) -> float:
+def best_stump_loss(stream: Stream, member: NDArray[np.bool_]) -> float:
     """The errors of the best stump on a group's rounds."""
-    bits, labels = stream.bits[member], stream.labels[member]
-    agree = np.abs(bits - labels[:, None]).sum(axis=0)
-    wrong = np.append(agree, labels.sum())
-    return float(min(wrong.min(), len(labels) - wrong.max()))
+    labels = stream.labels[member]
+    wrong = np.append(np.abs(stream.bits[member] - labels[:, None]).sum(axis=0), labels.sum())
+    return float(min(wrong.min(), len(labels) - wrong.max()))  # of a stump, or of its opposite
 
 
 def on_generated(length: int, seed: int) -> Tasted:
@@ -192,8 +190,7 @@ def generated_stream(length: int, seed: int) -> Stream:
     context = rng.integers(len(generated.CONTEXTS), size=length)
     member = rng.random((length, generated.GROUPS)) < generated.MEMBERSHIP
     active = np.where(member.any(axis=1), member.argmax(axis=1), generated.GROUPS)
-    flipped = rng.random(length) < generated.NOISE
-    labels = np.abs(stumps[chosen[active], context] - flipped)
+    labels = np.abs(stumps[chosen[active], context] - (rng.random(length) < generated.NOISE))
     bits = generated.CONTEXTS[context]
     names = [f"group{g}" for g in range(generated.GROUPS)]
     rows = [
@@ -229,23 +226,27 @@ def on_applicants(people: Stream, way: str, seed: int) -> Tasted:
 
 
 def _slope_table(lengths: list[int], worst: Any) -> Table:
-    columns = (Column("T"), Column("Worst group’s regret"), Column("per T^{2/3}"))
-    rows = tuple(
-        (Cell(f"{t:,}"), Cell(number(w, 1)), Cell(number(w / t ** (2 / 3), 3)))
-        for t, w in zip(lengths, worst.tolist(), strict=True)
+    return Table(
+        "Generated streams, horizon known",
+        (Column("T"), Column("Worst group’s regret"), Column("per T^{2/3}")),
+        tuple(
+            (Cell(f"{t:,}"), Cell(number(w, 1)), Cell(number(w / t ** (2 / 3), 3)))
+            for t, w in zip(lengths, worst.tolist(), strict=True)
+        ),
     )
-    return Table("Generated streams, horizon known", columns, rows)
 
 
 def _table(way: str, runs: Any, people: Stream) -> Table:
     titles = ("Rounds", "Single learner’s regret", "Our regret", "Own estimate", "Payments")
-    columns = (Column("Group", numeric=False), *(Column(title) for title in titles))
-    rows = tuple(
-        (Cell(group), Cell(f"{rounds[0]:,.0f}"), *(Cell(over_seeds(figures)) for figures in others))
-        for group, (rounds, *others) in zip(people.groups, runs.transpose(2, 1, 0), strict=True)
+    return Table(
+        f"Applicants, {way}",
+        (Column("Group", numeric=False), *map(Column, titles)),
+        tuple(
+            (Cell(group), Cell(f"{rounds[0]:,.0f}"), *(Cell(over_seeds(some)) for some in others))
+            for group, (rounds, *others) in zip(people.groups, runs.transpose(2, 1, 0), strict=True)
+        ),
+        "Regrets with forced acceptances; means ± standard deviations over the seeds.",
     )
-    note = "Regrets with forced acceptances; means ± standard deviations over the seeds."
-    return Table(f"Applicants, {way}", columns, rows, note)
 
 
 def applicants(data: str | os.PathLike[str] | None, limit: int | None) -> tuple[Stream, str]:
@@ -324,8 +325,9 @@ def stream_of(records: list[Record]) -> Stream:
 
 
 def _row(record: Record) -> dict[str, int | str]:
-    age, school = int(record["age"]), int(record["education-num"])
-    hours = int(record["hours-per-week"])
+    age, school, hours = (
+        int(record[column]) for column in ("age", "education-num", "hours-per-week")
+    )
     bits = {
         "over_35": age > 35,
         "over_50": age > 50,
@@ -340,12 +342,12 @@ def _row(record: Record) -> dict[str, int | str]:
         "has_losses": int(record["capital-loss"]) > 0,
         "native": record["native-country"] == "United-States",
     }
-    groups = {
+    return {
+        **{field: int(bit) for field, bit in bits.items()},
         "sex": record["sex"],
         "race": record["race"],
         "age_group": "young" if age <= 35 else "middle" if age <= 50 else "old",
     }
-    return {**{field: int(bit) for field, bit in bits.items()}, **groups}
 
 
 STUDY = Study(

@@ -20,14 +20,15 @@ from groupwise.protocols import Aggregator
 ORDERS = ("shuffled", "sorted")
 EVERY = "all"
 
-PENALTY = 1.0
-"""The paper's."""
 LEARNERS = {
-    "ridge": [Ridge(PENALTY)],
-    "forward": [Ridge(PENALTY, forward=True)],
-    "portfolio": [Ridge(PENALTY), Ridge(0.01), Ridge(100.0), Ridge(PENALTY, forward=True)],
+    "ridge": [Ridge(1.0)],
+    "forward": [Ridge(1.0, forward=True)],
+    "portfolio": [Ridge(1.0), Ridge(0.01), Ridge(100.0), Ridge(1.0, forward=True)],
 }
-"""By name: the learners that every group has. The first of them, alone, is the baseline."""
+"""By name: the learners that every group has. The first of them, alone, is the baseline.
+
+The paper's is a ridge with a penalty of 1.
+"""
 AGGREGATORS: dict[str, Aggregator] = {
     "adanormalhedge": AdaNormalHedge(),
     "specialists": Specialists(),

@@ -16,12 +16,15 @@ from groupwise.report.tables import Cell, Column, Table, mean_and_spread, number
 Pair = tuple[float, float]
 
 BASELINE, OURS, BEST, EXACT = "Baseline’s regret", "Our regret", "Best loss", "Exact"
-_THREE = ("found", "published", "difference")
 
 COLUMNS = (
     Column("Group", numeric=False),
     Column("Size"),
-    *(Column(title, span) for span in (BASELINE, OURS, BEST) for title in _THREE),
+    *(
+        Column(title, span)
+        for span in (BASELINE, OURS, BEST)
+        for title in ("found", "published", "difference")
+    ),
     *(Column(title, EXACT) for title in ("baseline", "ours", "best")),
 )
 
@@ -181,14 +184,8 @@ def table_of(result: Result) -> Table:
 
 def summary_table(results: Iterable[Result]) -> Table:
     """How every table came out."""
-    numeric = {
-        "Experiment": False,
-        "Order": False,
-        "Difference": True,
-        "Tolerance": True,
-        "Outcome": False,
-    }
-    columns = tuple(Column(title, numeric=right) for title, right in numeric.items())
+    titles = ("Experiment", "Order", "Difference", "Tolerance", "Outcome")
+    columns = tuple(Column(title, numeric=title in titles[2:4]) for title in titles)
     rows = []
     for result in results:
         difference, tolerance = worst(result.rows), result.experiment.tolerance
@@ -230,6 +227,5 @@ def _text(value: Any) -> str:
 
 
 def _figures(baseline: Vector, loss: Vector, best: Vector) -> Figures:
-    regrets = baseline - best, loss - best
-    pairs = [(float(regret.mean()), float(regret.std())) for regret in regrets]
-    return Figures(pairs[0], pairs[1], float(best.mean()))
+    ours, theirs = ((float(r.mean()), float(r.std())) for r in (loss - best, baseline - best))
+    return Figures(theirs, ours, float(best.mean()))

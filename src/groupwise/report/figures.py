@@ -45,9 +45,6 @@ HEADER = 0.34
 """Height of the strip for the legend."""
 MARGINS = {"left": 0.58, "right": 0.12, "bottom": 0.44, "top": 0.28}
 POINTS_PER_INCH = 72
-STEPS = [1, 2, 2.5, 5, 10]  # between ticks, times a power of ten
-_PATH = re.compile(r' d="[^"]*"')
-_NUMBER = re.compile(r"\d+\.\d+")
 _STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: searchable, and in the page's own font
     "svg.hashsalt": "groupwise",  # the same figure is the same file
@@ -66,7 +63,6 @@ _STYLE: Any = {
 }
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
-_IDENTIFIER = re.compile(r'(\bid="|url\(#|href="#)')
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +188,7 @@ def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
     axes.set_xlabel(figure.x_label, labelpad=2, fontsize=7.5)
     axes.set_ylabel(figure.y_label, labelpad=2, fontsize=7.5)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(5, steps=STEPS))
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axes.tick_params(labelsize=7, length=2.5, pad=2)
     axes.margins(x=0.02)
@@ -220,7 +216,7 @@ def rounded(svg: str, decimals: int) -> str:
     def shorter(number: re.Match[str]) -> str:
         return f"{float(number[0]):.{decimals}f}".rstrip("0").rstrip(".")
 
-    return _PATH.sub(lambda path: _NUMBER.sub(shorter, path[0]), svg)
+    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"\d+\.\d+", shorter, path[0]), svg)
 
 
 def plain(text: str) -> str:
@@ -250,7 +246,8 @@ def inline(figure: Figure, drawing: Drawing) -> Inline:
 
     Identifiers get the figure's name in front, since all drawings of a page share one document.
     """
-    text = _IDENTIFIER.sub(rf"\g<1>{figure.name}-", rounded(drawing.svg, 1))
+    identifier = r'(\bid="|url\(#|href="#)'
+    text = re.sub(identifier, rf"\g<1>{figure.name}-", rounded(drawing.svg, 1))
     for name, colour in LIGHT.items():
         text = text.replace(colour, f"var(--{name})")
     ElementTree.register_namespace("", SVG)
