@@ -28,6 +28,8 @@ class Experts(NamedTuple):
     """r_i = ℓ̂ − ℓ_i, the aggregator's regret to it."""
     prior: Vector
     """The prior mass of each expert group."""
+    declared: int
+    """How many are groups of the data set; the others are intersections."""
 
 
 class Run(NamedTuple):
@@ -116,6 +118,7 @@ def _replay(
         losses=[losses[entries] for entries in of_group],
         regrets=[regrets[entries] for entries in of_group],
         prior=prior,
+        declared=declared,
     )
     return result.expected_loss, experts
 
@@ -128,7 +131,7 @@ def certificates(
     It is the learner's regret to ``best`` plus the aggregator's bound, the least over the group's
     learners (``groupwise.regret.certificate``). The bound looks at all experts at that moment.
     """
-    if group >= len(experts.rows) or not experts.rows[group].size:
+    if group >= experts.declared or not experts.rows[group].size:
         return np.full(ends.size, np.nan), np.zeros(ends.size, dtype=bool)
     times = experts.rows[group][ends - 1] + 1
     counts = [np.searchsorted(rows, times) for rows in experts.rows]
