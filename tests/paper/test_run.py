@@ -112,6 +112,12 @@ def test_without_the_always_on_group_everybody_is_still_reported(data):
     assert not np.allclose(found.loss, whole.loss, rtol=0, atol=1e-3)
 
 
+def test_without_the_always_on_group_no_intersection_stands_in_for_it(data):
+    found = run(data, "shuffled", 473, Settings(always_on=False, intersections=2))
+    assert np.isnan(found.certificate[-1]).all()
+    assert np.isfinite(found.certificate[:-1]).all()
+
+
 def test_certificates_are_void_from_the_first_loss_beyond_the_range_on(data):
     wild = data.take(np.arange(300))
     # An outlier makes the forecast leave the range by far; unclipped, its loss exceeds 1.

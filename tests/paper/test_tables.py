@@ -1,5 +1,7 @@
 """Means and deviations over seeds, and what counts as a miss."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from groupwise.paper.tables import (
     table_of,
     worst,
 )
+from groupwise.report.tables import json_text
 
 
 def a_run(loss, baseline, best, short):
@@ -41,7 +44,7 @@ def test_rows_by_hand():
     assert row.exact == Figures((5.5, 2.0), (2.0, 0.5), 1.5)
     assert row.published == Figures((0.82, 0.09), (-1.09, 0.07), 5.4)
     assert row.deviations().algorithm_regret == pytest.approx((3.84, 0.68))
-    assert row.to_dict() == {
+    assert json.loads(json_text(row.to_dict())) == {
         "group": "young",
         "size": 4,
         "baseline_regret": [6.25, 2.25],

@@ -1,11 +1,10 @@
 """The data sets of the paper's experiments, the orders they are streamed in, and its tables."""
 
-from ._published import PublishedRow, published
-from .adult import adult
-from .dataset import Dataset
-from .medical import medical
-from .orders import PAPER_SEEDS, paper_order
-from .synthetic import synthetic
+from groupwise.datasets._published import PAPER_SEEDS, PublishedRow, paper_order, published
+from groupwise.datasets.adult import adult
+from groupwise.datasets.dataset import Dataset
+from groupwise.datasets.medical import medical
+from groupwise.datasets.synthetic import synthetic
 
 __all__ = [
     "PAPER_SEEDS",

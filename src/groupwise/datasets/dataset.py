@@ -1,14 +1,12 @@
 """What every data set of this package is: arrays, and the names of their columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DatasetError
+from groupwise.errors import DatasetError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,13 +38,11 @@ class Dataset:
     high: float = 1.0
 
     def __post_init__(self) -> None:
-        rows = len(self.label)
-        expected: dict[str, tuple[int, ...]] = {
-            "features": (rows, len(self.feature_names)),
-            "membership": (rows, len(self.group_names)),
-            "sort_key": (rows,),
-        }
-        for field, shape in expected.items():
+        for field, shape in (
+            ("features", (self.rows, len(self.feature_names))),
+            ("membership", (self.rows, len(self.group_names))),
+            ("sort_key", (self.rows,)),
+        ):
             found = getattr(self, field).shape
             if found != shape:
                 raise DatasetError(f"{self.name}: {field} has shape {found}, expected {shape}.")
@@ -61,7 +57,7 @@ class Dataset:
         counts = self.membership.sum(axis=0, dtype=np.int64)
         return dict(zip(self.group_names, counts.tolist(), strict=True))
 
-    def take(self, order: NDArray[Any]) -> Dataset:
+    def take(self, order: NDArray[Any]) -> "Dataset":
         """The rows in another order (or some of them), as a new data set."""
         return replace(
             self,
@@ -72,9 +68,8 @@ class Dataset:
         )
 
     def __repr__(self) -> str:
-        groups = ", ".join(self.group_names)
         return (
             f"Dataset({self.name!r}: {self.rows:,} rows, {len(self.feature_names)} features, "
             f"label {self.label_name} in [{self.low:g}, {self.high:g}], "
-            f"{len(self.group_names)} groups: {groups})"
+            f"{len(self.group_names)} groups: {', '.join(self.group_names)})"
         )

@@ -1,15 +1,13 @@
 """The paper's synthetic data: labels made from two overlapping families of groups."""
 
-from __future__ import annotations
-
 import random
 from typing import Literal, get_args
 
 import numpy as np
 
-from ..errors import DatasetError
-from ..groups import ALWAYS_ON
-from .dataset import Dataset
+from groupwise.datasets.dataset import Dataset
+from groupwise.errors import DatasetError
+from groupwise.groups import ALWAYS_ON
 
 Label = Literal["mean", "min", "max", "permutation"]
 
@@ -53,23 +51,21 @@ def synthetic(label: Label = "mean", seed: int = 21, *, rows: int = 100_000) -> 
 
     attributes = numbers.uniform(0, 1, (rows, FEATURES))
     shape = np.array(choices.choices(range(len(SHAPES)), weights=SHAPE_ODDS, k=rows))
-    colour = np.array(choices.choices(range(len(COLOURS)), weights=COLOUR_ODDS, k=rows))
-    colour += len(SHAPES)  # from here on, the number of a group among all names
+    colour = len(SHAPES) + np.array(  # like the shape, the number of a group among all names
+        choices.choices(range(len(COLOURS)), weights=COLOUR_ODDS, k=rows)
+    )
     models = numbers.uniform(0, 1, (FEATURES, len(names)))
     intermediary = attributes @ models + numbers.normal(scale=NOISE, size=(rows, len(names)))
-    permutation = numbers.permutation(len(names))
+    place = np.argsort(numbers.permutation(len(names)))
 
     every = np.arange(rows)
     of_shape, of_colour = intermediary[every, shape], intermediary[every, colour]
-    if label == "mean":
-        raw = (of_shape + of_colour) / 2
-    elif label == "min":
-        raw = np.minimum(of_shape, of_colour)
-    elif label == "max":
-        raw = np.maximum(of_shape, of_colour)
-    else:
-        place = np.argsort(permutation)
-        raw = np.where(place[shape] < place[colour], of_shape, of_colour)
+    raw = {
+        "mean": (of_shape + of_colour) / 2,
+        "min": np.minimum(of_shape, of_colour),
+        "max": np.maximum(of_shape, of_colour),
+        "permutation": np.where(place[shape] < place[colour], of_shape, of_colour),
+    }[label]
 
     membership = np.zeros((rows, len(names) + 1), dtype=np.uint8)
     membership[every, shape] = membership[every, colour] = membership[:, -1] = 1

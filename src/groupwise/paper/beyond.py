@@ -24,8 +24,9 @@ STUDIES = {
 def study_of(name: str) -> Study:
     """The experiment of a name."""
     if name not in STUDIES:
-        known = ", ".join(STUDIES)
-        raise ConfigurationError(f"There is no experiment {name!r}; there are {known}.")
+        raise ConfigurationError(
+            f"There is no experiment {name!r}; there are {', '.join(STUDIES)}."
+        )
     return STUDIES[name]
 
 

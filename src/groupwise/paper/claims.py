@@ -53,16 +53,15 @@ class Outcome:
 
     def claims(self) -> Table:
         """What was claimed, and what was found."""
-        columns = tuple(Column(title, numeric=False) for title in ("Claim", "Found", "Holds"))
-        rows = tuple(
-            (
-                Cell(check.claim),
-                Cell(check.found),
-                Cell("yes" if check.holds else "no", "good" if check.holds else "bad"),
-            )
-            for check in self.checks
+        marks = {True: Cell("yes", "good"), False: Cell("no", "bad")}
+        return Table(
+            "Claims",
+            tuple(Column(title, numeric=False) for title in ("Claim", "Found", "Holds")),
+            tuple(
+                (Cell(check.claim), Cell(check.found), marks[bool(check.holds)])
+                for check in self.checks
+            ),
         )
-        return Table("Claims", columns, rows)
 
     def compared(self, wanted: dict[str, Any]) -> "Outcome":
         """The outcome with one claim more: its numbers are the expected ones."""
@@ -73,7 +72,7 @@ class Outcome:
             if not abs(self.numbers.get(key, math.nan) - value)
             <= tolerance["absolute"] + tolerance["relative"] * abs(value)
         ]
-        found = "; ".join(far[:3]) if far else f"all {len(wanted['numbers'])} are"
+        found = "; ".join(far[:3]) or f"all {len(wanted['numbers'])} are"
         check = Check("The numbers are those in expected.json", not far, found)
         return replace(self, checks=[*self.checks, check])
 

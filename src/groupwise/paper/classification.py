@@ -5,14 +5,10 @@ from functools import partial
 
 import numpy as np
 
+import groupwise as gw
 from groupwise.arrays import Vector
-from groupwise.groups import where
-from groupwise.learners import ContextualFTPL
-from groupwise.losses import Hamming, Loss, ZeroOne
-from groupwise.model import Groupwise
-from groupwise.oracles import Stumps
 from groupwise.paper.claims import Outcome, Request, Study
-from groupwise.paper.variants import Following, Trace, Variant, outcome_of, simulate_all
+from groupwise.paper.variants import Following, Trace, Variant, outcome_of
 
 SEEDS = tuple(range(1_000, 1_020))
 """Fresh: nothing was tuned on them."""
@@ -47,19 +43,17 @@ def run(setting: str, request: Request) -> Outcome:
         for labels in LABELS
         for adaptive in ADAPTIVE
     ]
-    seeds, rounds = SEEDS[: request.seeds], request.rounds or ROUNDS
-    return outcome_of(variants, simulate_all(variants, seeds, rounds, request.jobs))
+    return outcome_of(variants, request, SEEDS, ROUNDS)
 
 
-def labeller(setting: str, labels: int, seed: int, always_on: bool = True) -> Groupwise:
+def labeller(setting: str, labels: int, seed: int, always_on: bool = True) -> gw.Groupwise:
     """The model."""
-    oracle = Stumps()
+    oracle = gw.oracles.Stumps()
     contexts = CONTEXTS if setting == "transductive" else oracle.separator(BITS)
-    loss: Loss = ZeroOne() if labels == 1 else Hamming(labels)
-    return Groupwise(
-        [where(f"group{g}", "==", 1) for g in range(GROUPS)],
-        ContextualFTPL(oracle, contexts, setting),
-        loss=loss,
+    return gw.Groupwise(
+        [gw.where(f"group{g}", "==", 1) for g in range(GROUPS)],
+        gw.learners.ContextualFTPL(oracle, contexts, setting),
+        loss=gw.losses.ZeroOne() if labels == 1 else gw.losses.Hamming(labels),
         features=FIELDS,
         always_on=always_on,
         seed=seed,
@@ -86,13 +80,11 @@ def simulate(
         context = int(rng.integers(len(CONTEXTS)))
         member = rng.random(GROUPS) < MEMBERSHIP
         active = int(member.argmax()) if member.any() else GROUPS
-        flipped = rng.random(labels) < NOISE
-        truth = stumps[chosen[:, active], context] ^ flipped
+        truth = stumps[chosen[:, active], context] ^ (rng.random(labels) < NOISE)
         if rng.random() < adaptive and context in last:
             truth = 1 - np.array(last[context])
-        row = dict(zip(FIELDS, cells[context], strict=True))
-        row |= {f"group{g}": int(member[g]) for g in range(GROUPS)}
-        ticket = model.predict(row)
+        groups = {f"group{g}": int(member[g]) for g in range(GROUPS)}
+        ticket = model.predict(dict(zip(FIELDS, cells[context], strict=True)) | groups)
         last[context] = np.atleast_1d(ticket.prediction).tolist()
         model.learn(ticket, int(truth[0]) if labels == 1 else truth)
     return following.trace()

@@ -9,9 +9,11 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
+import joblib
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from groupwise import __version__
 from groupwise.datasets import Dataset
@@ -54,47 +56,34 @@ def in_processes(calls: Sequence[Callable[[], Found]], jobs: int | None) -> Iter
     """What each call gives, in order, in as many processes of this machine as there are jobs."""
     if job_count(jobs) == 1:
         yield from (call() for call in calls)
-        return
-    import joblib
-
-    parallel = joblib.Parallel(job_count(jobs), "loky", return_as="generator")
-    yield from parallel(joblib.delayed(call)() for call in calls)
+    else:
+        parallel = joblib.Parallel(job_count(jobs), "loky", return_as="generator")
+        yield from parallel(joblib.delayed(call)() for call in calls)
 
 
 def run_tasks(
     tasks: Sequence[Task], engine: str = LOCAL, jobs: int | None = None
 ) -> Iterator[tuple[int, Run]]:
     """Each task's number and run, as they get ready."""
-    import joblib
-
     calls = [joblib.delayed(_numbered)(*item) for item in enumerate(tasks)]
-    yield from (_local if engine == LOCAL else _on_ray)(calls, engine, jobs)
+    if engine == LOCAL:
+        # In threads: the kernels run outside the interpreter's lock, and no data are copied. Many
+        # small matrix products at a time: the linear algebra's own threads only get in the way.
+        with threadpool_limits(1, user_api="blas"):
+            yield from joblib.Parallel(
+                job_count(jobs), "threading", return_as="generator_unordered"
+            )(calls)
+        return
+    workers = jobs or -1
+    with _ray(engine), joblib.parallel_config("ray"), joblib.Parallel(workers) as parallel:
+        # Some at a time: Ray's backend hands its results over all at once.
+        some = ROUNDS_OF_WORK * joblib.effective_n_jobs(workers)
+        for start in range(0, len(calls), some):
+            yield from parallel(calls[start : start + some])
 
 
 def _numbered(number: int, task: Task) -> tuple[int, Run]:
     return number, run(dataset_of(task.source), task.order, task.seed, task.settings)
-
-
-def _local(calls: list[Any], engine: str, jobs: int | None) -> Iterator[tuple[int, Run]]:
-    """In threads: the kernels run outside the interpreter's lock, and no data are copied."""
-    import joblib
-    from threadpoolctl import threadpool_limits
-
-    # Many small matrix products at a time: the linear algebra's own threads only get in the way.
-    with threadpool_limits(1, user_api="blas"):
-        parallel = joblib.Parallel(job_count(jobs), "threading", return_as="generator_unordered")
-        yield from parallel(calls)
-
-
-def _on_ray(calls: list[Any], engine: str, jobs: int | None) -> Iterator[tuple[int, Run]]:
-    """On a cluster, some at a time: Ray's backend hands its results over all at once."""
-    import joblib
-
-    workers = jobs or -1
-    with _ray(engine), joblib.parallel_config("ray"), joblib.Parallel(workers) as parallel:
-        some = ROUNDS_OF_WORK * joblib.effective_n_jobs(workers)
-        for start in range(0, len(calls), some):
-            yield from parallel(calls[start : start + some])
 
 
 @contextmanager
@@ -148,18 +137,16 @@ class Store:
 
 def key_of(settings: Settings, source: Source) -> str:
     """What a run depends on besides experiment, order and seed, in twelve letters."""
+    data = source
+    if isinstance(source, Dataset):
+        names = repr((source.feature_names, source.group_names)).encode()
+        arrays = (source.features, source.label, source.membership, source.sort_key)
+        data = hashlib.sha256(b"".join([names, *(array.tobytes() for array in arrays)])).hexdigest()
     parts = {
         "schema": SCHEMA,
         "version": __version__,
         "points": POINTS,
         "settings": settings.to_dict(),
-        "data": source if isinstance(source, str) else _fingerprint(source),
+        "data": data,
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _fingerprint(data: Dataset) -> str:
-    digest = hashlib.sha256(repr((data.feature_names, data.group_names)).encode())
-    for array in (data.features, data.label, data.membership, data.sort_key):
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()

@@ -3,37 +3,24 @@
 import itertools
 import math
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from groupwise.enumerated import BlumLykouris
-from groupwise.groups import by
-from groupwise.learners import FTPL, ContextualFTPL
-from groupwise.losses import Hamming, Linear, ZeroOne
-from groupwise.model import Groupwise
-from groupwise.oracles import Finite, FiniteClass, Stumps
+import groupwise as gw
 from groupwise.paper.claims import Check, Outcome, Request, Study
 from groupwise.paper.classification import BITS, CONTEXTS, FIELDS, stump_table
 from groupwise.paper.routing import corridor, grid_edges, grid_oracle
 from groupwise.report.figures import Figure, Line, Panel
 from groupwise.report.tables import Cell, Column, Table, number
 
-TITLE = "What enumerating all policies costs"
-ABOUT = (
-    "Blum and Lykouris run one expert for every pair of policy and group, so a round takes time "
-    "linear in the number of policies. The reduction calls an oracle once for every awake "
-    "group. On classes with structure, stumps for n labels ((2d + 2)ⁿ policies) and paths "
-    "through a grid (binomially many), the oracle uses it, and the time of a round hardly grows "
-    "while the class grows to millions, where enumeration is hopeless. On a plain table of "
-    "policies without structure the oracle must look at every row as well: then both are "
-    "linear, and the reduction is not the faster one (it calls the oracle for every awake "
-    "group, at the prediction and again at the label)."
-)
 ROUNDS = 60
 """Rounds that are timed; the median counts."""
 ENUMERABLE = 40_000
 """Up to this many policies the baseline is run."""
+GROUPS = [gw.by("g")]
 FLAT = 10.0
 """How many times longer a round may take on the largest class than on the smallest."""
 
@@ -48,29 +35,43 @@ def run(request: Request) -> Outcome:
     }
     checks = []
     for family in ("Stumps for n labels", "Paths through a grid"):
-        cases = families[family]
-        growth = cases[-1][1] / cases[0][1]
-        checks.append(
-            Check(
-                f"{family}: from {cases[0][0]:,} to {cases[-1][0]:,} policies our round takes at "
-                f"most {FLAT:g} times longer",
-                growth <= FLAT,
-                f"{number(growth, 1)} times",
-            )
-        )
+        first, *_, last = cases = families[family]
         slowest = [case for case in cases if case[2] is not None][-1]
-        checks.append(
+        checks += [
+            Check(
+                f"{family}: from {first[0]:,} to {last[0]:,} policies our round takes at "
+                f"most {FLAT:g} times longer",
+                last[1] / first[1] <= FLAT,
+                f"{number(last[1] / first[1], 1)} times",
+            ),
             Check(
                 f"{family}: with {slowest[0]:,} policies enumeration is slower",
                 slowest[2] > slowest[1],
                 f"{number(slowest[2] / slowest[1], 1)} times",
-            )
+            ),
+        ]
+    columns = tuple(Column(title) for title in ("Policies", "Ours, µs", "Enumerated, µs", "Ratio"))
+    tables = [
+        Table(
+            family,
+            columns,
+            tuple(
+                (
+                    Cell(f"{count:,}"),
+                    Cell(number(ours, 0)),
+                    Cell("–" if theirs is None else number(theirs, 0), "" if theirs else "faint"),
+                    Cell("–" if theirs is None else number(theirs / ours, 1)),
+                )
+                for count, ours, theirs in cases
+            ),
+            "The median time of a whole round, two groups awake. –: not run, it would not fit.",
         )
-    tables = [_as_table(family, cases) for family, cases in families.items()]
+        for family, cases in families.items()
+    ]
     return Outcome(tables, [_figure(families)], checks, {})
 
 
-def _timed(model: Groupwise, rounds: list[tuple[dict[str, Any], Any]]) -> float:
+def _timed(model: gw.Groupwise, rounds: list[tuple[dict[str, Any], Any]]) -> float:
     """The median time of a round, in microseconds."""
     times = []
     for row, label in rounds:
@@ -82,6 +83,17 @@ def _timed(model: Groupwise, rounds: list[tuple[dict[str, Any], Any]]) -> float:
 
 Case = tuple[int, float, Any]
 """Policies, our microseconds, theirs or None."""
+
+
+def _case(
+    count: int,
+    rounds: list[Any],
+    ours: gw.Groupwise,
+    theirs: Callable[[], gw.enumerated.BlumLykouris],
+) -> Case:
+    """So many policies, which are enumerated where they are not too many."""
+    enumerated = _timed(theirs(), rounds) if count <= ENUMERABLE else None
+    return count, _timed(ours, rounds), enumerated
 
 
 def _stream(rng: np.random.Generator, rounds: int, labels: int | None = None) -> list[Any]:
@@ -96,81 +108,76 @@ def _stream(rng: np.random.Generator, rounds: int, labels: int | None = None) ->
 
 
 def _stumps(labels: int, rounds: int) -> Case:
-    rng = np.random.default_rng(labels)
-    stream = _stream(rng, rounds, labels)
-    loss = Hamming(labels)
-    ours = Groupwise([by("g")], ContextualFTPL(Stumps(), CONTEXTS), loss=loss, features=FIELDS)
-    count = (2 * BITS + 2) ** labels
-    theirs = None
-    if count <= ENUMERABLE:
+    def enumerated() -> gw.enumerated.BlumLykouris:
         single = np.vstack([np.zeros(64), np.ones(64), stump_table()])
-        table = np.stack(
-            [np.stack(each, axis=1) for each in itertools.product(single, repeat=labels)]
-        )
-        policies = FiniteClass(table, CONTEXTS)
-        theirs = _timed(BlumLykouris(policies, [by("g")], loss=loss, features=FIELDS), stream)
-    return count, _timed(ours, stream), theirs
+        every = [np.stack(each, axis=1) for each in itertools.product(single, repeat=labels)]
+        policies = gw.oracles.FiniteClass(np.stack(every), CONTEXTS)
+        return gw.enumerated.BlumLykouris(policies, GROUPS, loss=loss, features=FIELDS)
+
+    loss = gw.losses.Hamming(labels)
+    ours = gw.Groupwise(
+        GROUPS,
+        gw.learners.ContextualFTPL(gw.oracles.Stumps(), CONTEXTS),
+        loss=loss,
+        features=FIELDS,
+    )
+    stream = _stream(np.random.default_rng(labels), rounds, labels)
+    return _case((2 * BITS + 2) ** labels, stream, ours, enumerated)
 
 
 def _paths(size: int, rounds: int) -> Case:
+    def enumerated() -> gw.enumerated.BlumLykouris:
+        steps = range(2 * (size - 1))
+        every = list(itertools.combinations(steps, size - 1))
+        paths = np.zeros((len(every), edges))
+        for path, downs in zip(paths, every, strict=True):
+            path[corridor("".join("D" if step in downs else "R" for step in steps), size)] = 1.0
+        return gw.enumerated.BlumLykouris(gw.oracles.Finite(paths), GROUPS, loss=loss)
+
+    edges, loss = len(grid_edges(size)), gw.losses.Linear(0.0, 2.0 * (size - 1))
     rng = np.random.default_rng(size)
-    edges = grid_edges(size)
-    stream = [({"g": t % 2}, rng.random(len(edges))) for t in range(rounds)]
-    loss = Linear(0.0, 2.0 * (size - 1))
-    ours = Groupwise([by("g")], FTPL(grid_oracle(size), float(len(edges))), loss=loss)
-    count = math.comb(2 * (size - 1), size - 1)
-    theirs = None
-    if count <= ENUMERABLE:
-        theirs = _timed(BlumLykouris(Finite(_all_paths(size)), [by("g")], loss=loss), stream)
-    return count, _timed(ours, stream), theirs
-
-
-def _all_paths(size: int) -> Any:
-    steps = range(2 * (size - 1))
-    every = list(itertools.combinations(steps, size - 1))
-    paths = np.zeros((len(every), len(grid_edges(size))))
-    for path, downs in zip(paths, every, strict=True):
-        path[corridor("".join("D" if step in downs else "R" for step in steps), size)] = 1.0
-    return paths
+    stream = [({"g": t % 2}, rng.random(edges)) for t in range(rounds)]
+    ours = gw.Groupwise(GROUPS, gw.learners.FTPL(grid_oracle(size), float(edges)), loss=loss)
+    return _case(math.comb(2 * (size - 1), size - 1), stream, ours, enumerated)
 
 
 def _table(count: int, rounds: int) -> Case:
     rng = np.random.default_rng(count)
-    policies = FiniteClass(rng.integers(0, 2, (count, len(CONTEXTS))), CONTEXTS)
-    stream = _stream(rng, rounds)
-    learner = ContextualFTPL(policies, CONTEXTS)
-    ours = Groupwise([by("g")], learner, loss=ZeroOne(), features=FIELDS)
-    theirs = BlumLykouris(policies, [by("g")], features=FIELDS)
-    return count, _timed(ours, stream), _timed(theirs, stream)
-
-
-def _as_table(family: str, cases: list[Case]) -> Table:
-    columns = tuple(Column(title) for title in ("Policies", "Ours, µs", "Enumerated, µs", "Ratio"))
-    rows = tuple(
-        (
-            Cell(f"{count:,}"),
-            Cell(number(ours, 0)),
-            Cell("–" if theirs is None else number(theirs, 0), "" if theirs else "faint"),
-            Cell("–" if theirs is None else number(theirs / ours, 1)),
-        )
-        for count, ours, theirs in cases
-    )
-    note = "The median time of a whole round, two groups awake. –: not run, it would not fit."
-    return Table(family, columns, rows, note)
+    policies = gw.oracles.FiniteClass(rng.integers(0, 2, (count, len(CONTEXTS))), CONTEXTS)
+    learner = gw.learners.ContextualFTPL(policies, CONTEXTS)
+    ours = gw.Groupwise(GROUPS, learner, loss=gw.losses.ZeroOne(), features=FIELDS)
+    theirs = partial(gw.enumerated.BlumLykouris, policies, GROUPS, features=FIELDS)
+    return _case(count, _stream(rng, rounds), ours, theirs)
 
 
 def _figure(families: dict[str, list[Case]]) -> Figure:
-    def line(label: str, cases: list[Case], time: int, colour: int) -> Line:
+    def line(label: str, cases: list[Case], time: int) -> Line:
         counts, times = (np.log10([float(case[i]) for case in cases]) for i in (0, time))
-        return Line(label, counts, times, colour=colour, style="marked")
+        return Line(label, counts, times, colour=time % 2, style="marked")
 
-    panels = []
-    for family, cases in families.items():
-        run = [case for case in cases if case[2] is not None]
-        lines = line("enumerated", run, 2, 0), line("ours", cases, 1, 1)
-        panels.append(Panel(family, lines))
+    panels = tuple(
+        Panel(
+            family,
+            (
+                line("enumerated", [case for case in cases if case[2] is not None], 2),
+                line("ours", cases, 1),
+            ),
+        )
+        for family, cases in families.items()
+    )
     caption = "The time of a round against the size of the class, both as powers of ten."
-    return Figure("enumeration-time", caption, "log₁₀ policies", "log₁₀ µs", tuple(panels))
+    return Figure("enumeration-time", caption, "log₁₀ policies", "log₁₀ µs", panels)
 
 
-STUDY = Study(TITLE, ABOUT, run)
+STUDY = Study(
+    "What enumerating all policies costs",
+    "Blum and Lykouris run one expert for every pair of policy and group, so a round takes time "
+    "linear in the number of policies. The reduction calls an oracle once for every awake "
+    "group. On classes with structure, stumps for n labels ((2d + 2)ⁿ policies) and paths "
+    "through a grid (binomially many), the oracle uses it, and the time of a round hardly grows "
+    "while the class grows to millions, where enumeration is hopeless. On a plain table of "
+    "policies without structure the oracle must look at every row as well: then both are "
+    "linear, and the reduction is not the faster one (it calls the oracle for every awake "
+    "group, at the prediction and again at the label).",
+    run,
+)

@@ -79,20 +79,19 @@ def illustrate(
     for figure, drawing in zip(figures, drawings, strict=True):
         write(place / f"{figure.name}.svg", drawing.svg)
         write(place / f"{figure.name}.pdf", drawing.pdf)
-        files = {kind.upper(): f"{address}{figure.name}.{kind}" for kind in ("svg", "pdf")}
         advance(1)
+        files = {kind.upper(): f"{address}{figure.name}.{kind}" for kind in ("svg", "pdf")}
         yield Illustration(figure, inline(figure, drawing), files)
 
 
 def _over_seeds(result: Result, group: int) -> tuple[Vector, dict[str, Vector]]:
     """Rounds, and for each kind of curve an array with a row per seed."""
-    runs = result.runs
-    best = np.array([run.best_loss[group] for run in runs])
-    return runs[0].rounds[group].astype(np.float64), {
-        "baseline": np.array([run.baseline_loss[group] for run in runs]) - best,
-        "ours": np.array([run.loss[group] for run in runs]) - best,
-        "certificate": np.array([run.certificate[group] for run in runs]),
-    }
+    loss, baseline, best, certificate = (
+        np.array([getattr(run, kind)[group] for run in result.runs])
+        for kind in ("loss", "baseline_loss", "best_loss", "certificate")
+    )
+    curves = {"baseline": baseline - best, "ours": loss - best, "certificate": certificate}
+    return result.runs[0].rounds[group].astype(np.float64), curves
 
 
 def _panel(result: Result, group: int, kinds: tuple[str, ...], per_round: bool = False) -> Panel:
@@ -102,11 +101,12 @@ def _panel(result: Result, group: int, kinds: tuple[str, ...], per_round: bool =
         x = x[late]
         curves = {kind: values[:, late] / (x / 1000) for kind, values in curves.items()}
     void = sum(bool(run.void[group, -1]) for run in result.runs) if "certificate" in kinds else 0
-    colours = list(LABELS)
     return Panel(
         result.groups[group],
         tuple(
-            Line.over_seeds(LABELS[kind], x, curves[kind], colours.index(kind)) for kind in kinds
+            Line.over_seeds(label, x, curves[kind], colour)
+            for colour, (kind, label) in enumerate(LABELS.items())
+            if kind in kinds
         ),
         note=f"void in {void} of {len(result.runs)} runs: a loss left [0, 1]" if void else "",
     )

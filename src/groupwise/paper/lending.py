@@ -15,34 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import groupwise as gw
 from groupwise.arrays import Vector
 from groupwise.datasets._files import ENVIRONMENT, DataFile, locate
 from groupwise.errors import DatasetError
-from groupwise.groups import by
-from groupwise.learners import ContextualFTPL
-from groupwise.losses import ZeroOne
-from groupwise.model import Groupwise
-from groupwise.oracles import Stumps
 from groupwise.paper import classification as generated
 from groupwise.paper.claims import Check, Outcome, Request, Study
 from groupwise.paper.engine import in_processes
-from groupwise.partial_feedback import AppleTasting
 from groupwise.report.figures import Figure, Line, Panel
 from groupwise.report.tables import Cell, Column, Table, number, over_seeds
 
-TITLE = "Lending: labels only where a loan is given"
-ABOUT = (
-    "Apple tasting: the label is seen only where the prediction is 1. One round of every block "
-    "of ⌈T^{1/3}⌉ is explored, which means accepted whatever the model says, and only explored "
-    "rounds are learned from. First, a generated stream of growing length T, with stumps and "
-    "four groups: the regret of the worst group, forced acceptances included, grows like "
-    "T^{2/3}. Then the people of the UCI Adult data as applicants, an income above 50,000 "
-    "standing for repayment, stumps on bits of their records, and groups by sex, race and age. "
-    "The horizon is known, or guessed and doubled: starting afresh at each doubling is what the "
-    "proof needs, keeping what was learned does better here (measured, not proved). Regret is "
-    "computed from all labels, which the lender never sees; what it reports itself is an "
-    "estimate from its explored rounds."
-)
 SEEDS = tuple(range(1_000, 1_005))
 LENGTHS = (1_000, 3_162, 10_000, 31_623, 100_000)
 SLOPE = 0.70
@@ -95,7 +77,6 @@ FIELDS = [
 GROUP_FIELDS = ["sex", "race", "age_group"]
 
 Record = dict[str, str]
-Bools = NDArray[np.bool_]
 
 
 class Stream(NamedTuple):
@@ -104,49 +85,53 @@ class Stream(NamedTuple):
     rows: Sequence[dict[str, Any]]
     bits: Vector
     labels: Vector
-    membership: Bools
+    membership: NDArray[np.bool_]
     groups: tuple[str, ...]
 
 
 class Tasted(NamedTuple):
-    """Per group: rounds, regret with payments, and what the lender itself estimates."""
+    """Per group: rounds, a single learner's regret, ours with payments, what the lender estimates.
+
+    In the order of the table's columns.
+    """
 
     rounds: Vector
+    baseline: Vector
     regret: Vector
     estimate: Vector
     payments: Vector
-    baseline: Vector
 
 
 def run(request: Request) -> Outcome:
     """The slope on generated streams, then the applicants."""
     seeds = SEEDS[: request.seeds]
-    lengths = [length for length in LENGTHS if length <= (request.rounds or LENGTHS[-1])]
-    lengths = lengths or [request.rounds or LENGTHS[0]]
+    longest = request.rounds or LENGTHS[-1]
+    lengths = [length for length in LENGTHS if length <= longest] or [longest]
     people, source = applicants(request.data, request.rounds)
     tasks = [partial(on_generated, length, seed) for length in lengths for seed in seeds]
     tasks += [partial(on_applicants, people, way, seed) for way in WAYS for seed in seeds]
     found = list(in_processes(tasks, request.jobs))
     worst = np.array([tasted.regret.max() for tasted in found[: len(lengths) * len(seeds)]])
     worst = worst.reshape(len(lengths), -1).mean(axis=1)
-    on_people = np.array(found[len(lengths) * len(seeds) :])
-    lent = dict(zip(WAYS, np.array_split(on_people, len(WAYS)), strict=True))
+    on_people = np.array_split(np.array(found[len(lengths) * len(seeds) :]), len(WAYS))
+    lent = dict(zip(WAYS, on_people, strict=True))
     slope = float(np.polyfit(np.log(lengths), np.log(worst), 1)[0]) if len(lengths) > 1 else np.nan
     tables = [_slope_table(lengths, worst), *(_table(way, lent[way], people) for way in WAYS)]
-    numbers = {"slope": slope}
-    for way in WAYS:
-        for g, group in enumerate(people.groups):
-            numbers[f"{way}/{group}/regret"] = float(lent[way][:, 1, g].mean())
+    numbers = {
+        f"{way}/{group}/regret": float(runs[:, 2, g].mean())
+        for way, runs in lent.items()
+        for g, group in enumerate(people.groups)
+    }
     check = Check(
         f"The worst group’s regret grows with a slope of at most {SLOPE} in log-log",
         slope <= SLOPE,
         number(slope),
     )
     x = np.log10(np.array(lengths, dtype=np.float64))
-    middle = np.log10(worst).mean() - slope * x.mean()
-    fit = np.asarray(middle + slope * x, dtype=np.float64)
+    y = np.log10(worst)
+    fit = np.asarray(y.mean() - slope * x.mean() + slope * x, dtype=np.float64)
     lines = (
-        Line("worst group’s regret", x, np.log10(worst), colour=1, style="marked"),
+        Line("worst group’s regret", x, y, colour=1, style="marked"),
         Line(f"slope {slope:.2f}", x, fit, colour=0, style="dashed"),
     )
     figure = Figure(
@@ -158,13 +143,14 @@ def run(request: Request) -> Outcome:
         (Panel("known horizon", lines),),
         columns=1,
     )
-    return Outcome(tables, [figure], [check], numbers, [f"The applicants: {source}."])
+    return Outcome(
+        tables, [figure], [check], {"slope": slope, **numbers}, [f"The applicants: {source}."]
+    )
 
 
-def taste(lender: AppleTasting, stream: Stream) -> Tasted:
+def taste(lender: gw.AppleTasting, stream: Stream) -> Tasted:
     """Run the lender; losses are expectations over the aggregator's draw, acceptances forced."""
-    lost = np.empty(len(stream.labels))
-    alone = np.empty(len(stream.labels))
+    lost, alone = np.empty((2, len(stream.labels)))
     for t, (row, label) in enumerate(zip(stream.rows, stream.labels.tolist(), strict=True)):
         ticket = lender.predict(row)
         wrong = np.abs(ticket.advice - label)
@@ -176,25 +162,23 @@ def taste(lender: AppleTasting, stream: Stream) -> Tasted:
     best = np.array([best_stump_loss(stream, group) for group in stream.membership.T])
     return Tasted(
         stream.membership.sum(axis=0).astype(np.float64),
+        stream.membership.T @ alone - best,
         stream.membership.T @ lost - best,
         np.array([table[group]["regret"] for group in stream.groups]),
         np.array([table[group]["payments"] for group in stream.groups]),
-        stream.membership.T @ alone - best,
     )
 
 
-def best_stump_loss(stream: Stream, member: Bools) -> float:
+def best_stump_loss(stream: Stream, member: NDArray[np.bool_]) -> float:
     """The errors of the best stump on a group's rounds."""
-    bits, labels = stream.bits[member], stream.labels[member]
-    agree = np.abs(bits - labels[:, None]).sum(axis=0)
-    constant = labels.sum()
-    size = float(len(labels))
-    return float(min(constant, size - constant, agree.min(), (size - agree).min()))
+    labels = stream.labels[member]
+    wrong = np.append(np.abs(stream.bits[member] - labels[:, None]).sum(axis=0), labels.sum())
+    return float(min(wrong.min(), len(labels) - wrong.max()))  # of a stump, or of its opposite
 
 
 def on_generated(length: int, seed: int) -> Tasted:
     """One run on a generated stream, with the horizon known."""
-    lender = AppleTasting(generated.labeller("transductive", 1, seed), horizon=length)
+    lender = gw.AppleTasting(generated.labeller("transductive", 1, seed), horizon=length)
     return taste(lender, generated_stream(length, seed))
 
 
@@ -206,17 +190,15 @@ def generated_stream(length: int, seed: int) -> Stream:
     context = rng.integers(len(generated.CONTEXTS), size=length)
     member = rng.random((length, generated.GROUPS)) < generated.MEMBERSHIP
     active = np.where(member.any(axis=1), member.argmax(axis=1), generated.GROUPS)
-    flipped = rng.random(length) < generated.NOISE
-    labels = np.abs(stumps[chosen[active], context] - flipped)
+    labels = np.abs(stumps[chosen[active], context] - (rng.random(length) < generated.NOISE))
     bits = generated.CONTEXTS[context]
     names = [f"group{g}" for g in range(generated.GROUPS)]
     rows = [
         dict(zip([*generated.FIELDS, *names], cells, strict=True))
         for cells in np.column_stack([bits, member]).astype(int).tolist()
     ]
-    everybody = np.ones((length, 1), dtype=bool)
     groups = (*(f"{name}=1" for name in names), "always_on")
-    return Stream(rows, bits, labels, np.hstack([member, everybody]), groups)
+    return Stream(rows, bits, labels, np.insert(member, member.shape[1], True, axis=1), groups)
 
 
 def on_applicants(people: Stream, way: str, seed: int) -> Tasted:
@@ -229,34 +211,42 @@ def on_applicants(people: Stream, way: str, seed: int) -> Tasted:
         people.membership[order],
         people.groups,
     )
-    learner = ContextualFTPL(Stumps(), Stumps().separator(len(FIELDS)), "separator")
-    model = Groupwise(
-        [by(field) for field in GROUP_FIELDS], learner, loss=ZeroOne(), features=FIELDS, seed=seed
+    learner = gw.learners.ContextualFTPL(
+        gw.oracles.Stumps(), gw.oracles.Stumps().separator(len(FIELDS)), "separator"
+    )
+    model = gw.Groupwise(
+        [gw.by(field) for field in GROUP_FIELDS],
+        learner,
+        loss=gw.losses.ZeroOne(),
+        features=FIELDS,
+        seed=seed,
     )
     horizon = len(order) if WAYS[way]["known"] else None
-    return taste(AppleTasting(model, horizon, WAYS[way]["keep_state"]), stream)
+    return taste(gw.AppleTasting(model, horizon, WAYS[way]["keep_state"]), stream)
 
 
 def _slope_table(lengths: list[int], worst: Any) -> Table:
-    columns = (Column("T"), Column("Worst group’s regret"), Column("per T^{2/3}"))
-    rows = tuple(
-        (Cell(f"{t:,}"), Cell(number(w, 1)), Cell(number(w / t ** (2 / 3), 3)))
-        for t, w in zip(lengths, worst.tolist(), strict=True)
+    return Table(
+        "Generated streams, horizon known",
+        (Column("T"), Column("Worst group’s regret"), Column("per T^{2/3}")),
+        tuple(
+            (Cell(f"{t:,}"), Cell(number(w, 1)), Cell(number(w / t ** (2 / 3), 3)))
+            for t, w in zip(lengths, worst.tolist(), strict=True)
+        ),
     )
-    return Table("Generated streams, horizon known", columns, rows)
 
 
 def _table(way: str, runs: Any, people: Stream) -> Table:
     titles = ("Rounds", "Single learner’s regret", "Our regret", "Own estimate", "Payments")
-    columns = (Column("Group", numeric=False), *(Column(title) for title in titles))
-    rows = []
-    for g, group in enumerate(people.groups):
-        rounds, regret, estimate, payments, baseline = runs[:, :, g].T
-        cells = (baseline, regret, estimate, payments)
-        pairs = (Cell(over_seeds(values)) for values in cells)
-        rows.append((Cell(group), Cell(f"{rounds[0]:,.0f}"), *pairs))
-    note = "Regrets with forced acceptances; means ± standard deviations over the seeds."
-    return Table(f"Applicants, {way}", columns, tuple(rows), note)
+    return Table(
+        f"Applicants, {way}",
+        (Column("Group", numeric=False), *map(Column, titles)),
+        tuple(
+            (Cell(group), Cell(f"{rounds[0]:,.0f}"), *(Cell(over_seeds(some)) for some in others))
+            for group, (rounds, *others) in zip(people.groups, runs.transpose(2, 1, 0), strict=True)
+        ),
+        "Regrets with forced acceptances; means ± standard deviations over the seeds.",
+    )
 
 
 def applicants(data: str | os.PathLike[str] | None, limit: int | None) -> tuple[Stream, str]:
@@ -277,11 +267,8 @@ def find(data: str | os.PathLike[str] | None) -> Path:
     if data is not None and Path(data).is_file():
         return Path(data)
     places = [Path(place) for place in (data, os.environ.get(ENVIRONMENT)) if place]
-    for place in places:
-        for name in TABLE_NAMES:
-            if (place / name).is_file():
-                return place / name
-    return locate(FILE, data_dir=data)
+    tables = (place / name for place in places for name in TABLE_NAMES)
+    return next(filter(Path.is_file, tables), None) or locate(FILE, data_dir=data)
 
 
 def read(path: Path) -> list[Record]:
@@ -289,8 +276,7 @@ def read(path: Path) -> list[Record]:
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", newline="", encoding="utf-8") as stream:
         lines = [line for line in csv.reader(stream, skipinitialspace=True) if line]
-    header = lines[0] if "income" in lines[0] else COLUMNS
-    rows = lines[1:] if header is lines[0] else lines
+    header, rows = (lines[0], lines[1:]) if "income" in lines[0] else (COLUMNS, lines)
     missing = set(COLUMNS) - set(header)
     if missing or any(len(row) != len(header) for row in rows):
         raise DatasetError(f"{path} is not the Adult data: it lacks {', '.join(sorted(missing))}.")
@@ -333,13 +319,15 @@ def stream_of(records: list[Record]) -> Stream:
     member = np.array(
         [[row[name.split("=")[0]] == name.split("=")[1] for name in names] for row in rows]
     )
-    everybody = np.ones((len(rows), 1), dtype=bool)
-    return Stream(rows, bits, labels, np.hstack([member, everybody]), (*names, "always_on"))
+    return Stream(
+        rows, bits, labels, np.insert(member, member.shape[1], True, axis=1), (*names, "always_on")
+    )
 
 
 def _row(record: Record) -> dict[str, int | str]:
-    age, school = int(record["age"]), int(record["education-num"])
-    hours = int(record["hours-per-week"])
+    age, school, hours = (
+        int(record[column]) for column in ("age", "education-num", "hours-per-week")
+    )
     bits = {
         "over_35": age > 35,
         "over_50": age > 50,
@@ -354,12 +342,25 @@ def _row(record: Record) -> dict[str, int | str]:
         "has_losses": int(record["capital-loss"]) > 0,
         "native": record["native-country"] == "United-States",
     }
-    groups = {
+    return {
+        **{field: int(bit) for field, bit in bits.items()},
         "sex": record["sex"],
         "race": record["race"],
         "age_group": "young" if age <= 35 else "middle" if age <= 50 else "old",
     }
-    return {**{field: int(bit) for field, bit in bits.items()}, **groups}
 
 
-STUDY = Study(TITLE, ABOUT, run)
+STUDY = Study(
+    "Lending: labels only where a loan is given",
+    "Apple tasting: the label is seen only where the prediction is 1. One round of every block "
+    "of ⌈T^{1/3}⌉ is explored, which means accepted whatever the model says, and only explored "
+    "rounds are learned from. First, a generated stream of growing length T, with stumps and "
+    "four groups: the regret of the worst group, forced acceptances included, grows like "
+    "T^{2/3}. Then the people of the UCI Adult data as applicants, an income above 50,000 "
+    "standing for repayment, stumps on bits of their records, and groups by sex, race and age. "
+    "The horizon is known, or guessed and doubled: starting afresh at each doubling is what the "
+    "proof needs, keeping what was learned does better here (measured, not proved). Regret is "
+    "computed from all labels, which the lender never sees; what it reports itself is an "
+    "estimate from its explored rounds.",
+    run,
+)

@@ -10,7 +10,7 @@ from typing import Any
 
 from groupwise.aggregators import AdaNormalHedge, Specialists
 from groupwise.datasets import Dataset, adult, medical, synthetic
-from groupwise.datasets._files import DataFile, locate
+from groupwise.datasets._files import DataFile
 from groupwise.datasets.adult import FILE as ADULT_FILE
 from groupwise.datasets.medical import FILE as MEDICAL_FILE
 from groupwise.errors import ConfigurationError
@@ -20,14 +20,15 @@ from groupwise.protocols import Aggregator
 ORDERS = ("shuffled", "sorted")
 EVERY = "all"
 
-PENALTY = 1.0
-"""The paper's."""
 LEARNERS = {
-    "ridge": [Ridge(PENALTY)],
-    "forward": [Ridge(PENALTY, forward=True)],
-    "portfolio": [Ridge(PENALTY), Ridge(0.01), Ridge(100.0), Ridge(PENALTY, forward=True)],
+    "ridge": [Ridge(1.0)],
+    "forward": [Ridge(1.0, forward=True)],
+    "portfolio": [Ridge(1.0), Ridge(0.01), Ridge(100.0), Ridge(1.0, forward=True)],
 }
-"""By name: the learners that every group has. The first of them, alone, is the baseline."""
+"""By name: the learners that every group has. The first of them, alone, is the baseline.
+
+The paper's is a ridge with a penalty of 1.
+"""
 AGGREGATORS: dict[str, Aggregator] = {
     "adanormalhedge": AdaNormalHedge(),
     "specialists": Specialists(),
@@ -55,10 +56,6 @@ class Experiment:
     file: DataFile | None = None
     families: Families = ()
     headline: Families = ()
-
-    def titled(self, order: str) -> str:
-        """The title of its table in one order."""
-        return f"{self.title}, {order if order != 'sorted' else f'sorted by {self.sorted_by}'}"
 
 
 EXPERIMENTS = {
@@ -120,26 +117,17 @@ def chosen(names: Iterable[str]) -> list[Experiment]:
     wanted = set(names)
     for name in wanted - {EVERY, *EXPERIMENTS}:
         near = difflib.get_close_matches(name, [EVERY, *EXPERIMENTS], n=2, cutoff=0.5)
-        hint = f"Did you mean {' or '.join(near)}?" if near else "There are"
-        rest = "" if near else f" {', '.join(EXPERIMENTS)} and {EVERY}."
-        raise ConfigurationError(f"There is no experiment {name!r}. {hint}{rest}")
-    if not wanted or EVERY in wanted:
-        return list(EXPERIMENTS.values())
-    return [experiment for name, experiment in EXPERIMENTS.items() if name in wanted]
-
-
-def find_file(experiment: Experiment, data: str | os.PathLike[str] | None) -> None:
-    """Raise unless the experiment's file, where it has one, is there or can be downloaded."""
-    if experiment.file is not None:
-        locate(experiment.file, data_dir=data)
+        known = f"There are {', '.join(EXPERIMENTS)} and {EVERY}."
+        hint = f"Did you mean {' or '.join(near)}?" if near else known
+        raise ConfigurationError(f"There is no experiment {name!r}. {hint}")
+    everything = not wanted or EVERY in wanted
+    return [each for name, each in EXPERIMENTS.items() if everything or name in wanted]
 
 
 def source_of(experiment: Experiment, data: str | os.PathLike[str] | None) -> Source:
     """The experiment's data; its file is read and checked here and now."""
-    if experiment.file is None:
-        return experiment.name
-    reader = medical if experiment.file is MEDICAL_FILE else adult
-    return reader(data_dir=data)
+    reader = {"medical": medical, "adult": adult}.get(experiment.name)
+    return experiment.name if reader is None else reader(data_dir=data)
 
 
 def dataset_of(source: Source) -> Dataset:
@@ -155,9 +143,7 @@ _making = Lock()
 
 @lru_cache(maxsize=2)
 def _made(name: str) -> Dataset:
-    label = name.removeprefix("synthetic-")
-    assert label in ("mean", "min", "max", "permutation")
-    return synthetic(label)  # type: ignore[arg-type]
+    return synthetic(name.removeprefix("synthetic-"))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -226,14 +212,16 @@ def chosen_settings(
 
     Specialists has a play of its own, and a guarantee only for advice within the label's range.
     """
-    if forward:
-        if learner not in ("ridge", "forward"):
-            raise ConfigurationError(f"--forward is for ridge; the learner {learner} has its own.")
-        learner = "forward"
-    if aggregator == "specialists":
-        if play is not None:
-            raise ConfigurationError(f"Specialists has its own play: leave out --play {play}.")
-        clip = True
-    elif play is None:
-        play = Settings.play
-    return Settings(learner, aggregator, play, clip, always_on, intersections)
+    specialists = aggregator == "specialists"
+    if forward and learner not in ("ridge", "forward"):
+        raise ConfigurationError(f"--forward is for ridge; the learner {learner} has its own.")
+    if specialists and play is not None:
+        raise ConfigurationError(f"Specialists has its own play: leave out --play {play}.")
+    return Settings(
+        "forward" if forward else learner,
+        aggregator,
+        None if specialists else play or Settings.play,
+        clip or specialists,
+        always_on,
+        intersections,
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from groupwise.datasets import PAPER_SEEDS
-from groupwise.datasets._files import ENVIRONMENT, cache
+from groupwise.datasets._files import ENVIRONMENT, cache, locate
 from groupwise.errors import ConfigurationError, DatasetError
 from groupwise.paper.engine import LOCAL, Store, Task, checked_engine, key_of, run_tasks
 from groupwise.paper.figures import figures_of, illustrate
@@ -16,7 +16,6 @@ from groupwise.paper.published import (
     Settings,
     Source,
     chosen,
-    find_file,
     source_of,
 )
 from groupwise.paper.tables import EXACT, NOTE, Result, summarise, summary_table, table_of
@@ -29,7 +28,6 @@ FIGURES = "figures"
 OPTIONAL = "adult"
 """The experiment whose file may not be passed on, so that "all" must do without it."""
 
-TITLE = "Oracle efficient groupwise regret, reproduced"
 CITATION = (
     "The tables and figures of Acharya, Arunachaleswaran, Kannan, Roth and Ziani, “Oracle "
     "Efficient Algorithms for Groupwise Regret” (ICLR 2024), computed anew by groupwise, next to "
@@ -80,18 +78,17 @@ def reproduce(
     progress: bool = False,
 ) -> Reproduction:
     """Do it. ``say`` is called with every note, ``show`` with every table, as they are known."""
-    experiments = chosen(plan.experiments)
     notes = []
-    sources: dict[str, Source] = {}
-    for experiment in experiments:
+    sources: dict[Experiment, Source] = {}
+    for experiment in chosen(plan.experiments):
         note = _cannot_be_had(experiment, plan)
         if note:
             notes.append(note)
             say(note)
         else:
-            sources[experiment.name] = source_of(experiment, plan.data)
+            sources[experiment] = source_of(experiment, plan.data)
     out = folder(Path(plan.out))
-    results = _run(plan, [e for e in experiments if e.name in sources], sources, out, progress)
+    results = _run(plan, sources, out, progress)
     for result in results:
         write(out / f"{result.name}.json", json_text(result.to_dict()))
         write(out / f"{result.name}.csv", csv_text(result.to_dict()["rows"]))
@@ -112,7 +109,7 @@ def _cannot_be_had(experiment: Experiment, plan: Plan) -> str:
     if experiment.name != OPTIONAL or OPTIONAL in plan.experiments or experiment.file is None:
         return ""
     try:
-        find_file(experiment, plan.data)
+        locate(experiment.file, data_dir=plan.data)
     except DatasetError:
         return (
             f"{experiment.name} is left out: there is no {experiment.file.name}. Fetch it from "
@@ -122,41 +119,34 @@ def _cannot_be_had(experiment: Experiment, plan: Plan) -> str:
     return ""
 
 
-def _run(
-    plan: Plan,
-    experiments: Sequence[Experiment],
-    sources: dict[str, Source],
-    out: Path,
-    progress: bool,
-) -> list[Result]:
+def _run(plan: Plan, sources: dict[Experiment, Source], out: Path, progress: bool) -> list[Result]:
     """Every table's runs: those that are stored already, and the others computed and stored."""
-    store = Store(out)
-    seeds = PAPER_SEEDS[: plan.seeds]
-    keys = {name: key_of(plan.settings, source) for name, source in sources.items()}
+    store, seeds = Store(out), PAPER_SEEDS[: plan.seeds]
+    keys = {experiment: key_of(plan.settings, source) for experiment, source in sources.items()}
     wanted = {
-        (experiment.name, order, seed): store.path(
-            experiment.name, order, seed, keys[experiment.name]
-        )
-        for experiment in experiments
+        (experiment, order, seed): store.path(experiment.name, order, seed, keys[experiment])
+        for experiment in sources
         for order in plan.orders
         for seed in seeds
     }
     runs = {what: found for what, path in wanted.items() if (found := store.load(path)) is not None}
     missing = [what for what in wanted if what not in runs]
-    tasks = [Task(sources[name], order, seed, plan.settings) for name, order, seed in missing]
+    tasks = [Task(sources[what[0]], *what[1:], plan.settings) for what in missing]
     with progress_bar(len(wanted), "runs", progress, "seeds") as advance:
         advance(len(runs))
         for number, run in run_tasks(tasks, plan.engine, plan.jobs):
             store.save(wanted[missing[number]], run)
             runs[missing[number]] = run
             advance(1)
-    results = []
-    for experiment in experiments:
-        for order in plan.orders:
-            of_seeds = [runs[experiment.name, order, seed] for seed in seeds]
-            rows = summarise(experiment.name, order, of_seeds)
-            results.append(Result(experiment, order, plan.settings, seeds, of_seeds, rows))
-    return results
+    tables = {
+        (experiment, order): [runs[experiment, order, seed] for seed in seeds]
+        for experiment in sources
+        for order in plan.orders
+    }
+    return [
+        Result(each, order, plan.settings, seeds, found, summarise(each.name, order, found))
+        for (each, order), found in tables.items()
+    ]
 
 
 def page_of(
@@ -167,12 +157,10 @@ def page_of(
     """All tables and figures; ``illustrations`` by the result's name."""
     settings = results[0].settings
     changed = ", ".join(f"{name} = {_word(value)}" for name, value in settings.changes.items())
-    lead = [CITATION, NOTE, CERTIFICATE, *notes]
-    if changed:
-        lead.insert(1, f"Not the paper’s settings: {changed}.")
+    warning = [f"Not the paper’s settings: {changed}."] if changed else []
     return Page(
-        title=TITLE,
-        lead=lead,
+        title="Oracle efficient groupwise regret, reproduced",
+        lead=[CITATION, *warning, NOTE, CERTIFICATE, *notes],
         summary=summary_table(results),
         sections=[
             Section(
@@ -186,16 +174,15 @@ def page_of(
         ],
         facts={
             "Settings": {
-                **{_title(name): _word(value) for name, value in settings.to_dict().items()},
+                **{
+                    name.replace("_", " ").capitalize(): _word(value)
+                    for name, value in settings.to_dict().items()
+                },
                 "Seeds": ", ".join(map(str, results[0].seeds)),
             },
             "Made with": versions(),
         },
     )
-
-
-def _title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
 
 
 def _word(value: object) -> str:

@@ -1,31 +1,17 @@
 """Routing on a grid under overlapping conditions."""
 
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
+import groupwise as gw
 from groupwise.arrays import Index
-from groupwise.groups import by
-from groupwise.learners import FTPL
-from groupwise.losses import Linear
-from groupwise.model import Groupwise
-from groupwise.oracles import ShortestPath
 from groupwise.paper.claims import Outcome, Request, Study
-from groupwise.paper.variants import Following, Trace, Variant, outcome_of, simulate_all
+from groupwise.paper.variants import Following, Trace, Variant, outcome_of
 
 Node = tuple[int, int]
 
-TITLE = "Routing under overlapping conditions"
-ABOUT = (
-    "Every round a path is chosen through a 10 × 10 grid, from corner to corner, and the costs "
-    "of all edges are seen afterwards. A corridor is cheap in rain, another in the rush hour "
-    "unless it rains, a third at the weekend unless one of the others is. A single learner must "
-    "settle for one path; the reduction has a learner for rain, one for its absence, and so on, "
-    "each calling the same shortest-path oracle, and follows whoever has done well in such "
-    "rounds. Three cost models: fixed levels; levels that drift; and levels to which 0.5 is "
-    "added on the edges played last. Regret below zero means that the model beats the best "
-    "single path of the group, by telling apart rounds that the group does not."
-)
 SEEDS = tuple(range(1_000, 1_020))
 """Fresh: nothing was tuned on them."""
 ROUNDS = 5_000
@@ -44,26 +30,22 @@ DRIFT_LIMIT = 0.2
 
 def grid_edges(size: int) -> list[tuple[Node, Node]]:
     """The edges to the right, row by row, then those down."""
-    right = [((r, c), (r, c + 1)) for r in range(size) for c in range(size - 1)]
-    down = [((r, c), (r + 1, c)) for r in range(size - 1) for c in range(size)]
-    return right + down
+    return [
+        *(((r, c), (r, c + 1)) for r in range(size) for c in range(size - 1)),
+        *(((r, c), (r + 1, c)) for r in range(size - 1) for c in range(size)),
+    ]
 
 
-def grid_oracle(size: int) -> ShortestPath:
+def grid_oracle(size: int) -> gw.oracles.ShortestPath:
     """Paths from one corner to the opposite one."""
-    return ShortestPath(grid_edges(size), (0, 0), (size - 1, size - 1))
+    return gw.oracles.ShortestPath(grid_edges(size), (0, 0), (size - 1, size - 1))
 
 
 def corridor(turns: str, size: int) -> Index:
     """The edges of the path that takes these turns, R and D."""
     number = {edge: i for i, edge in enumerate(grid_edges(size))}
-    node: Node = (0, 0)
-    found = []
-    for turn in turns:
-        following = (node[0], node[1] + 1) if turn == "R" else (node[0] + 1, node[1])
-        found.append(number[node, following])
-        node = following
-    return np.array(found)
+    nodes = [(turns[:i].count("D"), turns[:i].count("R")) for i in range(len(turns) + 1)]
+    return np.array([number[step] for step in pairwise(nodes)])
 
 
 def run(request: Request) -> Outcome:
@@ -73,18 +55,16 @@ def run(request: Request) -> Outcome:
         Variant("routing-drifting", "Drifting levels", partial(simulate, "drifting"), "third"),
         Variant("routing-adaptive", "Last path dearer", partial(simulate, "adaptive"), "third"),
     ]
-    seeds, rounds = SEEDS[: request.seeds], request.rounds or ROUNDS
-    return outcome_of(variants, simulate_all(variants, seeds, rounds, request.jobs))
+    return outcome_of(variants, request, SEEDS, ROUNDS)
 
 
-def router(costs: str, seed: int, always_on: bool = True) -> Groupwise:
+def router(costs: str, seed: int, always_on: bool = True) -> gw.Groupwise:
     """The model."""
-    dearest = 1.0 + (SURCHARGE if costs == "adaptive" else 0.0)
-    norm = EDGES + (SURCHARGE * PATH if costs == "adaptive" else 0.0)
-    return Groupwise(
-        [by(name) for name in CHANCES],
-        FTPL(grid_oracle(SIZE), cost_norm=norm),
-        loss=Linear(0.0, PATH * dearest),
+    surcharge = SURCHARGE if costs == "adaptive" else 0.0
+    return gw.Groupwise(
+        [gw.by(name) for name in CHANCES],
+        gw.learners.FTPL(grid_oracle(SIZE), cost_norm=EDGES + surcharge * PATH),
+        loss=gw.losses.Linear(0.0, PATH * (1.0 + surcharge)),
         always_on=always_on,
         seed=seed,
     )
@@ -96,17 +76,15 @@ def simulate(costs: str, seed: int, rounds: int, always_on: bool = True) -> Trac
     model = router(costs, seed, always_on)
     following = Following(model, rounds)
     corridors = {name: corridor(turns, SIZE) for name, turns in TURNS.items()}
-    last = np.zeros(EDGES)
-    level = np.zeros(EDGES)
+    last = level = np.zeros(EDGES)
     for _ in following:
         row = {name: bool(rng.random() < chance) for name, chance in CHANCES.items()}
         price = rng.uniform(*DEAR, EDGES)
-        cheap = next((name for name in CHANCES if row[name]), None)
+        cheap = next((corridors[name] for name in CHANCES if row[name]), None)
         if cheap is not None:
-            price[corridors[cheap]] = rng.uniform(*CHEAP, PATH)
+            price[cheap] = rng.uniform(*CHEAP, PATH)
         if costs == "drifting":
-            step = rng.normal(0.0, DRIFT, EDGES)
-            level = np.clip(level + step, -DRIFT_LIMIT, DRIFT_LIMIT)
+            level = np.clip(level + rng.normal(0.0, DRIFT, EDGES), -DRIFT_LIMIT, DRIFT_LIMIT)
             price = np.clip(price + level, 0.0, 1.0)
         if costs == "adaptive":
             price += SURCHARGE * last
@@ -116,4 +94,15 @@ def simulate(costs: str, seed: int, rounds: int, always_on: bool = True) -> Trac
     return following.trace()
 
 
-STUDY = Study(TITLE, ABOUT, run)
+STUDY = Study(
+    "Routing under overlapping conditions",
+    "Every round a path is chosen through a 10 × 10 grid, from corner to corner, and the costs "
+    "of all edges are seen afterwards. A corridor is cheap in rain, another in the rush hour "
+    "unless it rains, a third at the weekend unless one of the others is. A single learner must "
+    "settle for one path; the reduction has a learner for rain, one for its absence, and so on, "
+    "each calling the same shortest-path oracle, and follows whoever has done well in such "
+    "rounds. Three cost models: fixed levels; levels that drift; and levels to which 0.5 is "
+    "added on the edges played last. Regret below zero means that the model beats the best "
+    "single path of the group, by telling apart rounds that the group does not.",
+    run,
+)

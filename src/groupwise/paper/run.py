@@ -10,7 +10,7 @@ import groupwise
 from groupwise.arrays import Index, Vector
 from groupwise.datasets import Dataset, paper_order
 from groupwise.losses import Square
-from groupwise.paper.published import Settings
+from groupwise.paper.published import AGGREGATORS, Settings
 from groupwise.regret.certificate import least_learner, leaves_range
 from groupwise.regret.curves import best_losses, own_moments, sums_at
 
@@ -28,6 +28,8 @@ class Experts(NamedTuple):
     """r_i = ℓ̂ − ℓ_i, the aggregator's regret to it."""
     prior: Vector
     """The prior mass of each expert group."""
+    declared: int
+    """How many are groups of the data set; the others are intersections."""
 
 
 class Run(NamedTuple):
@@ -55,25 +57,22 @@ def run(data: Dataset, order: str, seed: int, settings: Settings, points: int = 
     declared = data.membership if settings.always_on else data.membership[:, :-1]
     membership = with_pairs(declared, settings)
     expected, experts = _replay(data, membership, declared.shape[1], settings)
-    if settings.always_on:
-        baseline = experts.losses[declared.shape[1] - 1][:, 0]
-    else:  # the single model is not among the experts, so it runs alone
-        _, alone = _replay(data, data.membership[:, -1:], 1, settings)
-        baseline = alone.losses[0][:, 0]
-
+    single = experts.losses[declared.shape[1] - 1]
+    if not settings.always_on:  # it is not among the experts, so it runs alone
+        single = _replay(data, data.membership[:, -1:], 1, settings)[1].losses[0]
     of_groups = []
     for g, name in enumerate(data.group_names):
         rows = np.flatnonzero(data.membership[:, g])
         ends = own_moments(len(rows), points)
-        all_but_last = max(len(rows) - 1, 0)
-        best = best_losses(data.features[rows], data.label[rows], np.append(ends, all_but_last))
+        moments = np.append(ends, max(len(rows) - 1, 0))  # the last leaves out the last row
+        best = best_losses(data.features[rows], data.label[rows], moments)
         certificate, void = certificates(experts, settings, g, ends, best[:-1])
         of_groups.append(
             Run(
                 groups=np.array(name),
                 rounds=ends,
                 loss=sums_at(expected[rows], ends),
-                baseline_loss=sums_at(baseline[rows], ends),
+                baseline_loss=sums_at(single[rows, 0], ends),
                 best_loss=best[:-1],
                 certificate=certificate,
                 void=void,
@@ -119,6 +118,7 @@ def _replay(
         losses=[losses[entries] for entries in of_group],
         regrets=[regrets[entries] for entries in of_group],
         prior=prior,
+        declared=declared,
     )
     return result.expected_loss, experts
 
@@ -131,7 +131,7 @@ def certificates(
     It is the learner's regret to ``best`` plus the aggregator's bound, the least over the group's
     learners (``groupwise.regret.certificate``). The bound looks at all experts at that moment.
     """
-    if group >= len(experts.rows) or not experts.rows[group].size:
+    if group >= experts.declared or not experts.rows[group].size:
         return np.full(ends.size, np.nan), np.zeros(ends.size, dtype=bool)
     times = experts.rows[group][ends - 1] + 1
     counts = [np.searchsorted(rows, times) for rows in experts.rows]
@@ -139,19 +139,14 @@ def certificates(
     regret = np.stack([sums_at(values, count) for values, count in every], axis=1)
     absolute = np.stack([sums_at(np.abs(values), count) for values, count in every], axis=1)
     masses = np.repeat(experts.prior[:, None], regret.shape[2], axis=1)
-    prior = masses / masses.sum()
-    aggregator = settings.parts()["aggregator"]
+    prior, aggregator = masses / masses.sum(), AGGREGATORS[settings.aggregator]
     sums = zip(regret, absolute, strict=True)
     bounds = np.array([aggregator.bound(*both, prior, Square())[group] for both in sums])
     learner = sums_at(experts.losses[group], ends) - best[:, None]
     least = np.arange(ends.size), least_learner(learner, bounds)
-    return learner[least] + bounds[least], times > _void_from(experts)
-
-
-def _void_from(experts: Experts) -> float:
-    """The first row on which some |r_i| > 1, after which no certificate holds."""
-    found = [
+    beyond = [  # the rows on which some |r_i| > 1: after the first of all, no certificate holds
         rows[leaves_range(values).any(axis=1)]
         for rows, values in zip(experts.rows, experts.regrets, strict=True)
     ]
-    return min((float(rows[0]) for rows in found if rows.size), default=np.inf)
+    void = times > np.concatenate(beyond).min(initial=times[-1])
+    return learner[least] + bounds[least], void

@@ -1,6 +1,7 @@
 """The paper's tables: a row per group over several seeds, next to the published one, judged."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,12 +16,15 @@ from groupwise.report.tables import Cell, Column, Table, mean_and_spread, number
 Pair = tuple[float, float]
 
 BASELINE, OURS, BEST, EXACT = "Baseline’s regret", "Our regret", "Best loss", "Exact"
-_THREE = ("found", "published", "difference")
 
 COLUMNS = (
     Column("Group", numeric=False),
     Column("Size"),
-    *(Column(title, span) for span in (BASELINE, OURS, BEST) for title in _THREE),
+    *(
+        Column(title, span)
+        for span in (BASELINE, OURS, BEST)
+        for title in ("found", "published", "difference")
+    ),
     *(Column(title, EXACT) for title in ("baseline", "ours", "best")),
 )
 
@@ -39,22 +43,9 @@ class Figures(NamedTuple):
     algorithm_regret: Pair
     best_in_hindsight_loss: float
 
-    def cells(self) -> tuple[float | Pair, ...]:
-        """As a table shows them."""
-        return self.baseline_regret, self.algorithm_regret, self.best_in_hindsight_loss
-
-    def flat(self) -> Iterator[float]:
+    def flat(self) -> list[float]:
         """All five figures."""
-        yield from self.baseline_regret
-        yield from self.algorithm_regret
-        yield self.best_in_hindsight_loss
-
-    def to_dict(self) -> dict[str, Any]:
-        """For files: pairs as lists."""
-        return {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in self._asdict().items()
-        }
+        return [*self.baseline_regret, *self.algorithm_regret, self.best_in_hindsight_loss]
 
 
 @dataclass(frozen=True)
@@ -79,9 +70,9 @@ class Row:
         return {
             "group": self.group,
             "size": self.size,
-            **self.found.to_dict(),
-            "exact": self.exact.to_dict(),
-            "published": None if self.published is None else self.published.to_dict(),
+            **self.found._asdict(),
+            "exact": self.exact._asdict(),
+            "published": self.published and self.published._asdict(),
         }
 
 
@@ -109,35 +100,29 @@ class Result:
     @property
     def title(self) -> str:
         """The heading of its table."""
-        return self.experiment.titled(self.order)
+        how = f"sorted by {self.experiment.sorted_by}" if self.order == "sorted" else self.order
+        return f"{self.experiment.title}, {how}"
 
     @property
     def why_not_judged(self) -> str:
         """Why no verdict is given; empty where it is."""
-        if not self.settings.is_paper:
-            return "other settings than the paper’s"
-        if tuple(self.seeds) != PAPER_SEEDS:
-            return "not all of the paper’s seeds"
-        if self.experiment.tolerance is None:
-            return "no tolerance is known for these data"
-        return ""
+        reasons = {
+            "other settings than the paper’s": not self.settings.is_paper,
+            "not all of the paper’s seeds": tuple(self.seeds) != PAPER_SEEDS,
+            "no tolerance is known for these data": self.experiment.tolerance is None,
+        }
+        return next((reason for reason, holds in reasons.items() if holds), "")
 
     @property
-    def judged(self) -> bool:
-        """Is this comparable with the paper, cell by cell?"""
-        return not self.why_not_judged
-
-    @property
-    def worst(self) -> float | None:
-        """The largest difference from a published figure."""
-        return worst(self.rows)
+    def tolerance(self) -> float:
+        """By how much a figure may be off; without limit where no verdict is given."""
+        tolerance = self.experiment.tolerance
+        return math.inf if tolerance is None or self.why_not_judged else tolerance
 
     @property
     def misses(self) -> list[str]:
         """The groups with a figure beyond its tolerance, where that is judged."""
-        if not self.judged or self.experiment.tolerance is None:
-            return []
-        return misses(self.rows, self.experiment.tolerance)
+        return misses(self.rows, self.tolerance)
 
     def to_dict(self) -> dict[str, Any]:
         """For files."""
@@ -194,72 +179,53 @@ def misses(rows: Sequence[Row], tolerance: float) -> list[str]:
 
 def table_of(result: Result) -> Table:
     """One table of the paper."""
-    return Table(
-        title=result.title,
-        columns=COLUMNS,
-        rows=tuple(tuple(_cells(row, result)) for row in result.rows),
-    )
+    return Table(result.title, COLUMNS, tuple(tuple(_cells(row, result)) for row in result.rows))
 
 
 def summary_table(results: Iterable[Result]) -> Table:
     """How every table came out."""
-    columns = (
-        Column("Experiment", numeric=False),
-        Column("Order", numeric=False),
-        Column("Difference"),
-        Column("Tolerance"),
-        Column("Outcome", numeric=False),
-    )
+    titles = ("Experiment", "Order", "Difference", "Tolerance", "Outcome")
+    columns = tuple(Column(title, numeric=title in titles[2:4]) for title in titles)
     rows = []
     for result in results:
-        tolerance = result.experiment.tolerance
+        difference, tolerance = worst(result.rows), result.experiment.tolerance
+        if result.why_not_judged:
+            outcome = Cell(f"not judged: {result.why_not_judged}", "faint")
+        elif result.misses:
+            outcome = Cell(f"misses in {', '.join(result.misses)}", "bad")
+        else:
+            outcome = Cell("agrees", "good")
         rows.append(
             (
                 Cell(result.experiment.name),
                 Cell(result.order),
-                Cell("–" if result.worst is None else number(result.worst, 3)),
+                Cell("–" if difference is None else number(difference, 3)),
                 Cell("–" if tolerance is None else f"{tolerance:g}"),
-                _outcome(result),
+                outcome,
             )
         )
     return Table("Against the published tables", columns, tuple(rows))
 
 
-def _outcome(result: Result) -> Cell:
-    if not result.judged:
-        return Cell(f"not judged: {result.why_not_judged}", "faint")
-    if result.misses:
-        return Cell(f"misses in {', '.join(result.misses)}", "bad")
-    return Cell("agrees", "good")
-
-
 def _cells(row: Row, result: Result) -> Iterable[Cell]:
-    yield Cell(row.group)
-    yield Cell(f"{row.size:,}")
+    yield from (Cell(row.group), Cell(f"{row.size:,}"))
     deviations = row.deviations()
-    for place, value in enumerate(row.found.cells()):
+    for place, value in enumerate(row.found):
         yield Cell(_text(value))
         if row.published is None or deviations is None:
             yield from (Cell("–", "faint"), Cell("–", "faint"))
         else:
-            yield Cell(_text(row.published.cells()[place]), "faint")
-            yield _difference(deviations.cells()[place], result)
-    yield from (Cell(_text(value)) for value in row.exact.cells())
+            yield Cell(_text(row.published[place]), "faint")
+            largest = max(np.atleast_1d(deviations[place]).tolist(), key=abs)
+            mark = "bad" if abs(largest) > result.tolerance else ""
+            yield Cell(number(largest, 3, signed=True), mark)
+    yield from (Cell(_text(value)) for value in row.exact)
 
 
-def _text(value: float | Pair) -> str:
+def _text(value: Any) -> str:
     return mean_and_spread(value) if isinstance(value, tuple) else number(value)
 
 
-def _difference(deviation: float | Pair, result: Result) -> Cell:
-    both = deviation if isinstance(deviation, tuple) else (deviation,)
-    largest = max(both, key=abs)
-    tolerance = result.experiment.tolerance
-    missed = result.judged and tolerance is not None and abs(largest) > tolerance
-    return Cell(number(largest, 3, signed=True), "bad" if missed else "")
-
-
 def _figures(baseline: Vector, loss: Vector, best: Vector) -> Figures:
-    regrets = baseline - best, loss - best
-    pairs = [(float(regret.mean()), float(regret.std())) for regret in regrets]
-    return Figures(pairs[0], pairs[1], float(best.mean()))
+    ours, theirs = ((float(r.mean()), float(r.std())) for r in (loss - best, baseline - best))
+    return Figures(theirs, ours, float(best.mean()))

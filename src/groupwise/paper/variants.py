@@ -1,7 +1,7 @@
 """Variants of an experiment over seeds: every group's regret over time, as tables and figures."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from groupwise.arrays import Vector
 from groupwise.groups import ALWAYS_ON
 from groupwise.model import Groupwise
-from groupwise.paper.claims import Check, Outcome
+from groupwise.paper.claims import Check, Outcome, Request
 from groupwise.paper.engine import in_processes
 from groupwise.regret.curves import Curve, Recorder, moments
 from groupwise.report.figures import Figure, Line, Panel
@@ -40,38 +40,35 @@ class Trace:
     differs: frozenset[str]
 
 
+@dataclass
 class Following:
     """Counts the rounds of a run, and takes down the model's regret table after some of them."""
 
-    def __init__(self, model: Groupwise, rounds: int) -> None:
-        self.model = model
-        self.rounds = rounds
-        self._moments = moments(rounds, POINTS)
-        self._recorder = Recorder()
+    model: Groupwise
+    rounds: int
+    recorder: Recorder = field(default_factory=Recorder)
 
     def __iter__(self) -> Iterator[int]:
-        wanted = set(self._moments.tolist())
+        wanted = set(moments(self.rounds, POINTS).tolist())
         for time in range(1, self.rounds + 1):
             yield time
             if time in wanted:
-                self._recorder.record(time, self.model.regret())
+                self.recorder.record(time, self.model.regret())
 
     def trace(self) -> Trace:
-        """The whole run."""
-        table = self.model.regret()
-        rows = {row["group"]: row for row in sorted(table, key=lambda row: row["group"])}
-        rows |= {ALWAYS_ON: rows.pop(ALWAYS_ON)} if ALWAYS_ON in rows else {}  # it comes last
-        curves = self._recorder.curves()
-        differs = (
-            group
-            for group, row in rows.items()
-            if ALWAYS_ON in rows
-            and self.model.best_elsewhere(group, ALWAYS_ON) > row["best_loss"] + ROUNDING
-        )
+        """The whole run; the always-on group comes last."""
+        ordered = sorted(self.model.regret(), key=lambda r: (r["group"] == ALWAYS_ON, r["group"]))
+        rows = {row["group"]: row for row in ordered}
+        curves = self.recorder.curves()
         return Trace(
-            {group: curves[group].at(self._moments) for group in rows},
+            {group: curves[group].at(moments(self.rounds, POINTS)) for group in rows},
             {group: row["status"] for group, row in rows.items()},
-            frozenset(differs),
+            frozenset(
+                group
+                for group, row in rows.items()
+                if ALWAYS_ON in rows
+                and self.model.best_elsewhere(group, ALWAYS_ON) > row["best_loss"] + ROUNDING
+            ),
         )
 
 
@@ -90,20 +87,25 @@ class Variant:
 
 
 def simulate_all(
-    variants: Sequence[Variant], seeds: Sequence[int], rounds: int, jobs: int | None
+    variants: Sequence[Variant], request: Request, seeds: Sequence[int], rounds: int
 ) -> dict[str, list[Trace]]:
-    """Every variant's runs, by its name."""
-    calls = [partial(variant.simulate, seed, rounds) for variant in variants for seed in seeds]
-    traces = list(in_processes(calls, jobs))
-    starts = range(0, len(traces), len(seeds))
+    """Every variant's runs, by its name; of the seeds and rounds, as many as are asked for."""
+    seeds = seeds[: request.seeds]
+    calls = [
+        partial(v.simulate, seed, request.rounds or rounds) for v in variants for seed in seeds
+    ]
+    traces = list(in_processes(calls, request.jobs))
     return {
-        variant.name: traces[start : start + len(seeds)]
-        for variant, start in zip(variants, starts, strict=True)
+        variant.name: traces[i * len(seeds) : (i + 1) * len(seeds)]
+        for i, variant in enumerate(variants)
     }
 
 
-def outcome_of(variants: Sequence[Variant], traces: Mapping[str, Sequence[Trace]]) -> Outcome:
+def outcome_of(
+    variants: Sequence[Variant], request: Request, seeds: Sequence[int], rounds: int
+) -> Outcome:
     """Tables, figures, claims and numbers of all variants."""
+    traces = simulate_all(variants, request, seeds, rounds)
     checks, numbers = [], {}
     for variant in variants:
         of_seeds = traces[variant.name]
@@ -112,33 +114,35 @@ def outcome_of(variants: Sequence[Variant], traces: Mapping[str, Sequence[Trace]
             regret, baseline, certificate = means(of_seeds, group)
             numbers[f"{variant.name}/{group}/regret"] = regret
             numbers[f"{variant.name}/{group}/baseline"] = baseline
-            if variant.claims == "third" and group in judged:
-                checks.append(
-                    Check(
-                        f"{variant.title}: on {group} our mean regret is at most a third of the "
-                        "baseline’s",
-                        regret <= THIRD * baseline,
-                        f"{number(regret)} of {number(baseline)}",
-                    )
-                )
+            claim = f"{variant.title}: on {group} our mean regret is"
             if variant.claims == "certificate":
-                checks.append(
-                    Check(
-                        f"{variant.title}: on {group} our mean regret is below the certificate",
-                        regret <= certificate,
-                        f"{number(regret)} below {number(certificate)}",
-                    )
-                )
-    tables = [table_of(variant, traces[variant.name]) for variant in variants]
-    figures = [figure_of(variant, traces[variant.name]) for variant in variants]
-    return Outcome(tables, figures, checks, numbers)
+                found = f"{number(regret)} below {number(certificate)}"
+                checks.append(Check(f"{claim} below the certificate", regret <= certificate, found))
+            elif variant.claims == "third" and group in judged:
+                found = f"{number(regret)} of {number(baseline)}"
+                holds = regret <= THIRD * baseline
+                checks.append(Check(f"{claim} at most a third of the baseline’s", holds, found))
+    return Outcome(
+        [table_of(variant, traces[variant.name]) for variant in variants],
+        [
+            figure_of(
+                f"{variant.name}-regret",
+                f"{variant.title}: regret against time. Mean ± one standard deviation over the "
+                "seeds.",
+                (traces[variant.name], "baseline_regret", "baseline"),
+                (traces[variant.name], "regret", "our algorithm"),
+            )
+            for variant in variants
+        ],
+        checks,
+        numbers,
+    )
 
 
 def judged_groups(of_seeds: Sequence[Trace]) -> list[str]:
     """The groups whose best differs from the overall best, in at least half of the runs."""
     half = len(of_seeds) / 2
-    groups = of_seeds[0].curves
-    return [group for group in groups if sum(group in t.differs for t in of_seeds) >= half]
+    return [g for g in of_seeds[0].curves if sum(g in trace.differs for trace in of_seeds) >= half]
 
 
 def finals(of_seeds: Sequence[Trace], group: str, what: str) -> Vector:
@@ -146,20 +150,10 @@ def finals(of_seeds: Sequence[Trace], group: str, what: str) -> Vector:
     return np.array([getattr(trace.curves[group], what)[-1] for trace in of_seeds])
 
 
-def means(of_seeds: Sequence[Trace], group: str) -> tuple[float, float, float]:
+def means(of_seeds: Sequence[Trace], group: str) -> tuple[float, ...]:
     """The mean final regret, baseline regret and certificate of a group."""
-    regret, baseline, certificate = (
-        float(finals(of_seeds, group, what).mean())
-        for what in ("regret", "baseline_regret", "certificate")
-    )
-    return regret, baseline, certificate
-
-
-def line(of_seeds: Sequence[Trace], group: str, what: str, label: str, colour: int) -> Line:
-    """A group's curve over all runs."""
-    rounds = np.mean([trace.curves[group].rounds for trace in of_seeds], axis=0)
-    values = np.array([getattr(trace.curves[group], what) for trace in of_seeds])
-    return Line.over_seeds(label, rounds, values, colour)
+    kinds = ("regret", "baseline_regret", "certificate")
+    return tuple(float(finals(of_seeds, group, what).mean()) for what in kinds)
 
 
 def table_of(variant: Variant, of_seeds: Sequence[Trace]) -> Table:
@@ -185,12 +179,21 @@ def table_of(variant: Variant, of_seeds: Sequence[Trace]) -> Table:
     return Table(variant.title, COLUMNS, tuple(rows), note)
 
 
-def figure_of(variant: Variant, of_seeds: Sequence[Trace]) -> Figure:
-    """One variant's regret over time, a panel per group."""
-    panels = []
-    for group in of_seeds[0].curves:
-        baseline = line(of_seeds, group, "baseline_regret", "baseline", 0)
-        ours = line(of_seeds, group, "regret", "our algorithm", 1)
-        panels.append(Panel(group, (baseline, ours)))
-    caption = f"{variant.title}: regret against time. Mean ± one standard deviation over the seeds."
-    return Figure(f"{variant.name}-regret", caption, "rounds of the group", "regret", tuple(panels))
+def figure_of(name: str, caption: str, *lines: tuple[Sequence[Trace], str, str]) -> Figure:
+    """A panel per group of the first runs; lines are runs, what of their curves, and a label."""
+    panels = (
+        Panel(
+            group,
+            tuple(
+                Line.over_seeds(
+                    label,
+                    np.mean([trace.curves[group].rounds for trace in of_seeds], axis=0),
+                    np.array([getattr(trace.curves[group], what) for trace in of_seeds]),
+                    colour,
+                )
+                for colour, (of_seeds, what, label) in enumerate(lines)
+            ),
+        )
+        for group in lines[0][0][0].curves
+    )
+    return Figure(name, caption, "rounds of the group", "regret", tuple(panels))

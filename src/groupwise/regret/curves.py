@@ -5,6 +5,7 @@ rows are at hand, ``sums_at`` and ``best_losses`` read sums off at moments of a 
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,17 +66,19 @@ class Recorder:
     def record(self, time: int, table: Iterable[Mapping[str, Any]]) -> None:
         """Add a point for every group of a table as it is after ``time`` rows."""
         for row in table:
-            found = (np.nan if row[key] is None else row[key] for key in KEYS)
-            self._points.setdefault(row["group"], []).append([time, *found])
+            self._points.setdefault(row["group"], []).append(
+                [time, *(np.nan if row[key] is None else row[key] for key in KEYS)]
+            )
 
     def curves(self) -> dict[str, Curve]:
         """The curve of every group, with a point for each table that it was in."""
-        return {group: _curve(points) for group, points in self._points.items()}
-
-
-def _curve(points: list[list[float]]) -> Curve:
-    time, *values = np.ascontiguousarray(np.array(points).T)
-    return Curve(time.astype(np.int64), *values)
+        columns = {
+            group: np.ascontiguousarray(np.array(points).T)
+            for group, points in self._points.items()
+        }
+        return {
+            group: Curve(found[0].astype(np.int64), *found[1:]) for group, found in columns.items()
+        }
 
 
 def moments(total: int, points: int) -> Index:
@@ -102,9 +105,8 @@ def sums_at(values: Vector, ends: Index) -> Vector:
     >>> sums_at(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 3])).tolist()
     [0.0, 3.0, 7.0]
     """
-    none = np.zeros((1, *values.shape[1:]))
-    sums: Vector = np.concatenate([none, np.cumsum(values, axis=0)])[ends]
-    return sums
+    sums: Vector = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
+    return sums[ends]
 
 
 def best_losses(features: Vector, labels: Vector, ends: Index) -> Vector:
@@ -120,13 +122,11 @@ def best_losses(features: Vector, labels: Vector, ends: Index) -> Vector:
     width = features.shape[1]
     gram, moment, power = np.zeros((width, width)), np.zeros(width), 0.0
     ascending, places = np.unique(ends, return_inverse=True)
-    best = np.empty(ascending.size)
-    start = 0
-    for place, end in enumerate(ascending.tolist()):
+    best = []
+    for start, end in pairwise([0, *ascending.tolist()]):
         x, y = features[start:end], labels[start:end]
         gram += x.T @ x
         moment += x.T @ y
         power += float(y @ y)
-        best[place] = least_squares_loss(gram, moment, power)
-        start = end
-    return best[places]
+        best.append(least_squares_loss(gram, moment, power))
+    return np.array(best)[places]

@@ -3,7 +3,8 @@
 import html
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -47,7 +48,7 @@ class RegretTable:
 
     rows: list[dict[str, Any]]
     comparator: str = "the best linear model in hindsight"
-    settled: int = field(default=0)
+    settled: int = 0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -57,62 +58,56 @@ class RegretTable:
 
     def __getitem__(self, group: str) -> dict[str, Any]:
         """The row of the group of this name; of the first, where several have it."""
-        for row in self.rows:
-            if row["group"] == group:
-                return row
-        raise KeyError(group)
+        by_name: dict[str, dict[str, Any]] = {row["group"]: row for row in reversed(self.rows)}
+        return by_name[group]
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A frame of pandas, polars or pyarrow: the one named, or the first that is installed."""
-        import importlib
-
         import narwhals as nw
 
         for name in [backend] if backend else ["pandas", "polars", "pyarrow"]:
             try:
-                importlib.import_module(name)
+                import_module(name)
             except ImportError:
                 continue
-            keys = list(self.rows[0]) if self.rows else ["group"]
+            keys = self.rows[0] if self.rows else ["group"]
             columns = {key: [row[key] for row in self.rows] for key in keys}
             return nw.from_dict(columns, backend=cast(Any, name)).to_native()
         raise ConfigurationError("to_frame needs pandas, polars or pyarrow: pip install one.")
 
-    def _shown(self) -> list[str]:
-        """The columns to print; payments where there are any."""
+    def _lines(self) -> list[list[str]]:
+        """The cells to print, the heading first; payments where there are any."""
         paid = any("payments" in row for row in self.rows)
-        return [key for key in SHOWN if paid or key != "payments"]
+        shown = [key for key in SHOWN if paid or key != "payments"]
+        return [shown, *([_text(row[key]) for key in shown] for row in self.rows)]
 
     def __str__(self) -> str:
-        shown = self._shown()
-        cells = [shown] + [[_text(row[key]) for key in shown] for row in self.rows]
-        widths = [max(len(line[i]) for line in cells) for i in range(len(shown))]
-        left = {0, len(shown) - 1}
-        lines = [
+        cells = self._lines()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        heading, *lines = (
             "  ".join(
-                cell.ljust(width) if i in left else cell.rjust(width)
+                cell.ljust(width) if i in (0, len(widths) - 1) else cell.rjust(width)
                 for i, (cell, width) in enumerate(zip(line, widths, strict=True))
             ).rstrip()
             for line in cells
-        ]
-        lines.insert(1, "  ".join("─" * width for width in widths))
-        lines.append(f"{self.settled} settled rounds; regret is against {self.comparator}.")
-        return "\n".join(lines)
+        )
+        rule = "  ".join("─" * width for width in widths)
+        note = f"{self.settled} settled rounds; regret is against {self.comparator}."
+        return "\n".join([heading, rule, *lines, note])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        shown = self._shown()
-        head = "".join(f"<th>{html.escape(key)}</th>" for key in shown)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_text(row[key]))}</td>" for key in shown) + "</tr>"
-            for row in self.rows
+        head, *body = (
+            "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in line)
+            for line, tag in zip(self._lines(), ["th", *["td"] * len(self)], strict=True)
         )
-        comparator = html.escape(self.comparator)
-        caption = f"{self.settled} settled rounds; regret is against {comparator}."
+        caption = (
+            f"{self.settled} settled rounds; regret is against {html.escape(self.comparator)}."
+        )
         return (
             f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>"
+            f"<tbody>{''.join(f'<tr>{line}</tr>' for line in body)}</tbody></table>"
         )
 
 
@@ -120,13 +115,12 @@ def _text(value: Any) -> str:
     """A cell: figures to four significant digits, control characters made visible."""
     if value is None:
         return "–"
-    if isinstance(value, float):
-        if value == 0.0 or not math.isfinite(value):
-            return f"{value:g}"
-        if value == int(value) and abs(value) < WIDEST:
-            return f"{int(value)}"
-        return f"{value:.2f}" if 100 <= abs(value) < WIDEST else f"{value:.4g}"
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
+    if not isinstance(value, float):
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
+    plain = abs(value) < WIDEST
+    if plain and value != 0.0 and value == int(value):
+        return f"{int(value)}"
+    return f"{value:.2f}" if plain and abs(value) >= 100 else f"{value:.4g}"
 
 
 def regret_table(

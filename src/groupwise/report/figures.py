@@ -9,7 +9,6 @@ figures have the light colours; on a page each becomes the style sheet's variabl
 
 import io
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from xml.etree import ElementTree
@@ -18,7 +17,6 @@ from groupwise.arrays import Vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
 
 LIGHT = {
     "ink": "#1b2430",
@@ -47,9 +45,6 @@ HEADER = 0.34
 """Height of the strip for the legend."""
 MARGINS = {"left": 0.58, "right": 0.12, "bottom": 0.44, "top": 0.28}
 POINTS_PER_INCH = 72
-STEPS = [1, 2, 2.5, 5, 10]  # between ticks, times a power of ten
-_PATH = re.compile(r' d="[^"]*"')
-_NUMBER = re.compile(r"\d+\.\d+")
 _STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: searchable, and in the page's own font
     "svg.hashsalt": "groupwise",  # the same figure is the same file
@@ -68,7 +63,6 @@ _STYLE: Any = {
 }
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
-_IDENTIFIER = re.compile(r'(\bid="|url\(#|href="#)')
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,17 +145,23 @@ def draw(figure: Figure, pdf: bool = True) -> Drawing:
             )
             _draw_panel(axes, panel, figure)
         if figure.shared_legend:
-            _legend(canvas, height)
+            handles, labels = canvas.axes[0].get_legend_handles_labels()
+            canvas.legend(
+                handles,
+                labels,
+                loc="upper left",
+                bbox_to_anchor=(0.0, 1.0 - 0.02 / height),
+                ncols=len(labels),
+                frameon=False,
+                fontsize=8,
+            )
         svg, document = io.StringIO(), io.BytesIO()
         canvas.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
         if pdf:
             canvas.savefig(document, format="pdf", metadata={"CreationDate": None})
-    cells = tuple((x * POINTS_PER_INCH, y * POINTS_PER_INCH, *_cell()) for x, y in places)
+    x_size, y_size = (side * POINTS_PER_INCH for side in CELL)
+    cells = tuple((x * POINTS_PER_INCH, y * POINTS_PER_INCH, x_size, y_size) for x, y in places)
     return Drawing(rounded(svg.getvalue(), 2), document.getvalue(), cells)
-
-
-def _cell() -> tuple[float, float]:
-    return CELL[0] * POINTS_PER_INCH, CELL[1] * POINTS_PER_INCH
 
 
 def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
@@ -169,14 +169,27 @@ def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
 
     axes.axhline(0.0, color=LIGHT["rule"], linewidth=0.8, zorder=0)
     for line in panel.lines:
-        _draw_line(axes, line)
+        colour = SERIES[line.colour % len(SERIES)]
+        if line.spread is not None:
+            band = line.x, line.y - line.spread, line.y + line.spread
+            axes.fill_between(*band, color=colour, alpha=0.22, linewidth=0)
+        axes.plot(
+            line.x,
+            line.y,
+            color=colour,
+            linewidth=1.2,
+            linestyle="--" if line.style == "dashed" else "-",
+            marker="o" if line.style == "marked" else "",
+            markersize=2.2,
+            markevery=max(1, len(line.x) // 10),
+            label=plain(line.label) or "_nolegend_",
+        )
     axes.set_title(plain(panel.title), fontsize=8.5, loc="left", pad=4)
     axes.set_xlabel(figure.x_label, labelpad=2, fontsize=7.5)
     axes.set_ylabel(figure.y_label, labelpad=2, fontsize=7.5)
-    axes.xaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axes.tick_params(labelsize=7, length=2.5, pad=2)
     axes.margins(x=0.02)
     if panel.note:
@@ -193,37 +206,6 @@ def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
         axes.legend(fontsize=6, frameon=False, handlelength=2.2, labelspacing=0.25, borderpad=0.1)
 
 
-def _draw_line(axes: "Axes", line: Line) -> None:
-    colour = SERIES[line.colour % len(SERIES)]
-    if line.spread is not None:
-        low, high = line.y - line.spread, line.y + line.spread
-        axes.fill_between(line.x, low, high, color=colour, alpha=0.22, linewidth=0)
-    axes.plot(
-        line.x,
-        line.y,
-        color=colour,
-        linewidth=1.2,
-        linestyle="--" if line.style == "dashed" else "-",
-        marker="o" if line.style == "marked" else "",
-        markersize=2.2,
-        markevery=max(1, len(line.x) // 10),
-        label=plain(line.label) or "_nolegend_",
-    )
-
-
-def _legend(canvas: "Canvas", height: float) -> None:
-    handles, labels = canvas.axes[0].get_legend_handles_labels()
-    canvas.legend(
-        handles,
-        labels,
-        loc="upper left",
-        bbox_to_anchor=(0.0, 1.0 - 0.02 / height),
-        ncols=len(labels),
-        frameon=False,
-        fontsize=8,
-    )
-
-
 def rounded(svg: str, decimals: int) -> str:
     """The drawing with shorter coordinates in its paths; everything else stays as it is.
 
@@ -234,7 +216,7 @@ def rounded(svg: str, decimals: int) -> str:
     def shorter(number: re.Match[str]) -> str:
         return f"{float(number[0]):.{decimals}f}".rstrip("0").rstrip(".")
 
-    return _PATH.sub(lambda path: _NUMBER.sub(shorter, path[0]), svg)
+    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"\d+\.\d+", shorter, path[0]), svg)
 
 
 def plain(text: str) -> str:
@@ -264,29 +246,28 @@ def inline(figure: Figure, drawing: Drawing) -> Inline:
 
     Identifiers get the figure's name in front, since all drawings of a page share one document.
     """
-    text = _IDENTIFIER.sub(rf"\g<1>{figure.name}-", rounded(drawing.svg, 1))
+    identifier = r'(\bid="|url\(#|href="#)'
+    text = re.sub(identifier, rf"\g<1>{figure.name}-", rounded(drawing.svg, 1))
     for name, colour in LIGHT.items():
         text = text.replace(colour, f"var(--{name})")
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", XLINK)
     root = ElementTree.fromstring(text)
-    definitions = "".join(map(_text, root.findall(f"{{{SVG}}}defs")))
-    return Inline(definitions, tuple(_panels(figure, drawing, root)))
-
-
-def _panels(
-    figure: Figure, drawing: Drawing, root: ElementTree.Element
-) -> Iterator[tuple[str, str]]:
     groups = {group.get("id"): group for group in root.iter(f"{{{SVG}}}g")}
-    for number, (panel, cell) in enumerate(zip(figure.panels, drawing.cells, strict=True), 1):
-        box = " ".join(f"{value:g}" for value in cell)
-        axes = _text(groups[f"{figure.name}-axes_{number}"])
-        yield panel.title, f'<svg viewBox="{box}" aria-hidden="true">{axes}</svg>'
+    panels = tuple(
+        (
+            panel.title,
+            f'<svg viewBox="{x:g} {y:g} {width:g} {height:g}" aria-hidden="true">'
+            f"{_text(groups[f'{figure.name}-axes_{number}'])}</svg>",
+        )
+        for number, (panel, (x, y, width, height)) in enumerate(
+            zip(figure.panels, drawing.cells, strict=True), 1
+        )
+    )
+    return Inline("".join(map(_text, root.findall(f"{{{SVG}}}defs"))), panels)
 
 
 def _text(element: ElementTree.Element) -> str:
     written = ElementTree.tostring(element, encoding="unicode")
-    for namespace in (f' xmlns="{SVG}"', f' xmlns:xlink="{XLINK}"'):
-        written = written.replace(namespace, "")
-    lines = (line.strip() for line in written.splitlines())
-    return " ".join(line for line in lines if line)
+    written = written.replace(f' xmlns="{SVG}"', "").replace(f' xmlns:xlink="{XLINK}"', "")
+    return " ".join(line.strip() for line in written.splitlines() if line.strip())

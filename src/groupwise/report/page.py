@@ -24,9 +24,7 @@ class Illustration:
     @property
     def legend(self) -> list[tuple[str, int, str]]:
         """Label, colour and style of the lines that all panels share."""
-        if not self.figure.shared_legend:
-            return []
-        lines = self.figure.panels[0].lines
+        lines = self.figure.panels[0].lines if self.figure.shared_legend else ()
         return [(line.label, line.colour % len(SERIES), line.style) for line in lines]
 
 
@@ -68,17 +66,13 @@ def html(page: Page) -> str:
     environment.tests["table"] = lambda block: isinstance(block, Table)
     environment.tests["illustration"] = lambda block: isinstance(block, Illustration)
     environment.filters["drawing"] = Markup
-    style = files("groupwise.report").joinpath("templates", "page.css").read_text("utf-8")
-    return environment.get_template("page.html").render(
-        page=page, style=Markup(_colours(LIGHT, DARK) + style)
+    light, dark = (
+        ":root {" + " ".join(f"--{name}: {value};" for name, value in colours.items()) + "}"
+        for colours in (LIGHT, DARK)
     )
-
-
-def _colours(light: Mapping[str, str], dark: Mapping[str, str]) -> str:
-    def block(colours: Mapping[str, str]) -> str:
-        return ":root {" + " ".join(f"--{name}: {value};" for name, value in colours.items()) + "}"
-
-    return f"{block(light)}\n@media screen and (prefers-color-scheme: dark) {{ {block(dark)} }}\n"
+    colours = f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}\n"
+    style = files("groupwise.report").joinpath("templates", "page.css").read_text("utf-8")
+    return environment.get_template("page.html").render(page=page, style=Markup(colours + style))
 
 
 def versions() -> dict[str, str]:

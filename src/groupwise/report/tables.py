@@ -3,10 +3,10 @@
 import csv
 import io
 import json
-import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groupwise.arrays import Vector
@@ -59,13 +59,11 @@ class Table:
     @property
     def spans(self) -> list[tuple[str, int]]:
         """The wider headings from left to right, each with its number of columns."""
-        spans: list[tuple[str, int]] = []
-        for column in self.columns:
-            if spans and column.span and spans[-1][0] == column.span:
-                spans[-1] = (column.span, spans[-1][1] + 1)
-            else:
-                spans.append((column.span, 1))
-        return spans
+        return [
+            pair
+            for span, columns in groupby(self.columns, lambda column: column.span)
+            for pair in ([(span, len(list(columns)))] if span else [(span, 1) for _ in columns])
+        ]
 
     def by_span(self) -> "list[Table]":
         """A narrower table for each wider heading, with the columns that stand under none."""
@@ -89,9 +87,7 @@ def number(value: float, decimals: int = 2, signed: bool = False) -> str:
     ('0.00', '−1.50', '+0.250')
     """
     text = f"{value:{'+' if signed else ''}.{decimals}f}"
-    if float(text) == 0.0:
-        text = text.lstrip("+-")
-    return text.replace("-", "−")
+    return text.lstrip("+-") if float(text) == 0.0 else text.replace("-", "−")
 
 
 def over_seeds(values: Vector, decimals: int = 1) -> str:
@@ -122,9 +118,8 @@ def console() -> "Console":
 
 def show(console: "Console", table: Table) -> None:
     """Print a table; where it is too wide, one table for each of its wider headings."""
-    whole = rich_table(table)
     unlimited = console.options.update(max_width=10 * WIDE)
-    fits = console.measure(whole, options=unlimited).maximum <= console.width
+    fits = console.measure(rich_table(table), options=unlimited).maximum <= console.width
     for part in [table] if fits else table.by_span():
         console.print(rich_table(part))
 
@@ -144,10 +139,8 @@ def rich_table(table: Table) -> "RichTable":
         caption_justify="left",
     )
     spanned = any(column.span for column in table.columns)
-    previous = ""
-    for column in table.columns:
-        span = column.span if column.span != previous else ""
-        previous = column.span
+    for previous, column in pairwise([Column(""), *table.columns]):
+        span = column.span if column.span != previous.span else ""
         laid_out.add_column(
             Text(f"{span}\n{column.title}" if spanned else column.title),
             justify="right" if column.numeric else "left",
@@ -170,7 +163,6 @@ def escape(text: str) -> str:
 
 def latex(table: Table) -> str:
     """A ``table`` environment to be included in a document."""
-    alignment = "".join("r" if column.numeric else "l" for column in table.columns)
     spans = " & ".join(
         escape(span) if count == 1 else rf"\multicolumn{{{count}}}{{c}}{{{escape(span)}}}"
         for span, count in table.spans
@@ -179,7 +171,7 @@ def latex(table: Table) -> str:
         r"\begin{table}[ht]",
         r"\centering",
         rf"\caption{{{escape(table.title)}}}",
-        rf"\begin{{tabular}}{{{alignment}}}",
+        r"\begin{tabular}{" + "".join("lr"[column.numeric] for column in table.columns) + "}",
         r"\hline",
         *([rf"{spans} \\"] if any(column.span for column in table.columns) else []),
         " & ".join(escape(column.title) for column in table.columns) + r" \\",
@@ -194,37 +186,25 @@ def latex(table: Table) -> str:
 
 def json_text(value: Any) -> str:
     """JSON that any reader takes: a figure that is not finite is null."""
-    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
+    return json.dumps(finite, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def csv_text(records: Sequence[Mapping[str, Any]]) -> str:
     """One line per record; nested keys are joined by underscores."""
-    flat = [_flat(record) for record in records]
-    header = list(dict.fromkeys(key for record in flat for key in record))
+    flat = [dict(_flat(record)) for record in records]
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, header, lineterminator="\n")
+    header = dict.fromkeys(key for record in flat for key in record)
+    writer = csv.DictWriter(stream, list(header), lineterminator="\n")
     writer.writeheader()
     writer.writerows(flat)
     return stream.getvalue()
 
 
-def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def _flat(record: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in record.items():
-        if isinstance(value, Mapping):
-            flat.update(_flat(value, f"{prefix}{key}_"))
-        elif isinstance(value, (list, tuple)):
-            flat.update({f"{prefix}{key}_{p}": v for p, v in zip(PAIR, value, strict=True)})
+        inner = dict(zip(PAIR, value, strict=True)) if isinstance(value, (list, tuple)) else value
+        if isinstance(inner, Mapping):
+            yield from _flat(inner, f"{prefix}{key}_")
         else:
-            flat[f"{prefix}{key}"] = value
-    return flat
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+            yield f"{prefix}{key}", value
