@@ -3,7 +3,6 @@
 import pytest
 
 import groupwise as gw
-from groupwise import snapshot
 from groupwise.errors import DataError, SnapshotError
 from groupwise.files.snapshots import Reading, learn, load, predict, save
 from groupwise.files.source import opened
@@ -33,7 +32,7 @@ def test_what_was_said_comes_back(saved, tmp_path):
 @pytest.mark.parametrize("table", [{"target": 3}, {"kinds": ["a"]}, {"kinds": {"a": "date"}}])
 def test_what_cannot_be_read_is_damaged(table, saved):
     model, path = saved
-    snapshot.save(model, path, table=table)
+    model.save(path, table=table)
     with pytest.raises(SnapshotError, match="is damaged"):
         load(path)
 

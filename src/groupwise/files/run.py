@@ -10,12 +10,12 @@ import numpy as np
 
 from groupwise.files.pages import run_page
 from groupwise.files.plan import Plan
-from groupwise.files.predictions import PredictionFile, joined
+from groupwise.files.predictions import joined, prediction_file
 from groupwise.files.rows import AT_MOST, Piece, in_file, pieces
 from groupwise.files.scan import Scan
 from groupwise.files.snapshots import Reading, save
 from groupwise.files.tables import afterwards
-from groupwise.progress import meter
+from groupwise.progress import progress_bar
 from groupwise.regret.curves import Curve, Recorder
 from groupwise.report.page import versions
 from groupwise.report.tables import json_text
@@ -80,13 +80,13 @@ class Following:
         # Few enough at a time that even a short stream has curves.
         size = max(1, min(AT_MOST, -(-rows // POINTS)))
         # On an error the model is thrown away, and with one copy of it before the first row.
-        with self.model.all_or_nothing(), meter(rows, what, progress) as advance:
+        with self.model.all_or_nothing(), progress_bar(rows, what, progress) as advance:
             for piece in pieces(self.scan, plan.kinds, plan.order, size):
                 with in_file(self.scan.source, piece.numbers):
                     result = self.model.replay(piece.frame, plan.target, jobs)
                 self.done += len(piece.numbers)
                 yield piece, result
-                advance(len(piece.numbers), len(piece.numbers))
+                advance(len(piece.numbers))
 
     def reached(self) -> Iterable[dict[str, Any]]:
         """Take down the table of the largest groups if it is time to; gives what was noted."""
@@ -125,14 +125,10 @@ def run(
     model = following.model
     started = time.monotonic()
     with outputs(out) as files:
-        with (
-            files.path(PREDICTIONS).open("wb") as stream,
-            PredictionFile(stream) as predictions,
-        ):
+        with files.path(PREDICTIONS).open("wb") as stream, prediction_file(stream) as write:
             for piece, result in following.pieces("predict and learn", jobs, progress):
                 labels = piece.frame.column(plan.target)
-                (membership,) = result.memberships
-                predictions.write(piece.numbers, result.prediction, labels, joined(membership))
+                write(piece.numbers, result.prediction, labels, joined(result.memberships[0]))
                 following.reached()
         table = following.record()
         seconds = time.monotonic() - started
