@@ -17,7 +17,8 @@ from groupwise.cli.options import (
     LearnerName,
     Order,
     Target,
-    warn,
+    planned,
+    show_summary,
 )
 
 
@@ -53,16 +54,13 @@ def command(
     Beside it stands what groupwise and a single model would have had on the same rows. Prediction
     columns are never features or groups.
     """
-    from groupwise.files.compare import REPORT, check_columns, compare
-    from groupwise.files.plan import make_plan
-    from groupwise.files.scan import scan
-    from groupwise.files.settings import request_from
-    from groupwise.files.source import opened
-    from groupwise.files.tables import comparison_summary
-    from groupwise.report.tables import console, show
+    from groupwise.files.compare import compare
+    from groupwise.files.run import REPORT
 
-    request = request_from(
+    with planned(
+        data,
         config,
+        prediction,
         target=target,
         groups=groups,
         features=features,
@@ -71,17 +69,8 @@ def command(
         order=order,
         learner=learner,
         aggregator=aggregator,
-    )
-    with opened(data) as source:
-        found = scan(source, request.target, request.order, progress=True)
-        check_columns(found, request.target, prediction)
-        plan = make_plan(found, request, reserved=prediction)
-        for warning in plan.warnings:
-            warn(warning)
+    ) as (found, plan):
         compared = compare(found, plan, prediction, out, jobs)
-    table, sentences = comparison_summary(compared)
-    show(console(), table)
-    for sentence in sentences:
-        typer.echo(sentence)
+    show_summary(compared)
     if out is not None:
         typer.echo(f"The report is {(out / REPORT).resolve()}")

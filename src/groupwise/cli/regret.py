@@ -14,7 +14,7 @@ def command(
 ) -> None:
     """Show regret and certificate of every group that a snapshot has seen."""
     from groupwise.files.snapshots import load
-    from groupwise.files.tables import FIRST, model_summary
+    from groupwise.files.tables import FIRST, ranked, summary
     from groupwise.report.tables import console, json_text, show
 
     loaded, reading = load(model)
@@ -26,8 +26,6 @@ def command(
     if not table.rows:
         typer.echo("The model has seen no row yet.")
         return
-    show(
-        console(),
-        model_summary(table, loaded.loss.unit, reading.target, None if every else FIRST),
-    )
+    unit, first = loaded.loss.unit, None if every else FIRST
+    show(console(), summary(ranked(table.rows), unit, reading.target, first=first))
     typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")

@@ -17,6 +17,8 @@ from groupwise.cli.options import (
     LearnerName,
     Order,
     Target,
+    planned,
+    show_summary,
     warn,
 )
 
@@ -43,15 +45,11 @@ def command(
     Groups and features that are not given are proposed from the columns, and printed as TOML to
     keep and edit.
     """
-    from groupwise.files.plan import make_plan
     from groupwise.files.run import REPORT, run
-    from groupwise.files.scan import scan
-    from groupwise.files.settings import as_toml, request_from
-    from groupwise.files.source import opened
-    from groupwise.files.tables import summary
-    from groupwise.report.tables import console, show
+    from groupwise.files.settings import as_toml
 
-    request = request_from(
+    with planned(
+        data,
         config,
         target=target,
         groups=groups,
@@ -61,19 +59,12 @@ def command(
         order=order,
         learner=learner,
         aggregator=aggregator,
-    )
-    with opened(data) as source:
-        found = scan(source, request.target, request.order, progress=True)
-        plan = make_plan(found, request)
-        for warning in plan.warnings:
-            warn(warning)
+    ) as (found, plan):
         if plan.proposed:
             typer.echo("# Proposed from the columns; keep it in a file and give it with --config.")
             typer.echo(as_toml(plan))
         finished = run(found, plan, out, jobs)
-    table, sentence = summary(finished)
-    show(console(), table)
-    typer.echo(sentence)
+    show_summary(finished)
     for warning in finished.warnings[len(plan.warnings) :]:
         warn(warning)
     typer.echo(f"{found.rows:,} rows in {finished.seconds:.1f} s, {finished.speed:,.0f} rows/s.")

@@ -1,9 +1,10 @@
 """Auditing another model's logged predictions, group by group."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,68 +12,46 @@ from groupwise.errors import ConfigurationError
 from groupwise.files.pages import compare_page
 from groupwise.files.plan import Plan
 from groupwise.files.rows import Piece
-from groupwise.files.run import Following, facts
+from groupwise.files.run import REPORT, Finished, Following, record
 from groupwise.files.scan import Scan
-from groupwise.files.tables import Row, ranked
+from groupwise.files.tables import Row
 from groupwise.files.text import quoted
-from groupwise.regret.curves import Curve, Recorder
-from groupwise.report.page import versions
+from groupwise.regret.curves import Recorder
 from groupwise.report.tables import json_text
 from groupwise.writing import outputs
 
 if TYPE_CHECKING:
     from groupwise.groups import FrameMembership
-    from groupwise.regret.table import RegretTable
 
-COMPARISON, REPORT = "compare.json", "report.html"
+COMPARISON = "compare.json"
 REGRET_OF = "regret of "
 MOST = 3
 """Models at a time, for the sake of tables and colours."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A finished audit. ``players`` are the models: name to the key of their regret in a row."""
-
-    scan: Scan
-    plan: Plan
-    players: dict[str, str]
-    rows: list[Row]
-    table: "RegretTable"
-    curves: Mapping[str, Curve]
-    logged: Mapping[str, Mapping[str, Curve]]
-    unit: float
-    features: int
 
 
 class Logged:
     """The squared errors of logged predictions, summed by group."""
 
     def __init__(self, columns: Sequence[str]) -> None:
-        self.columns = columns
-        self.losses: dict[str, Any] = {}
-        self.recorders = {column: Recorder() for column in columns}
+        self.losses: dict[str, dict[str, float]] = {name: defaultdict(float) for name in columns}
+        self.recorders = {name: Recorder() for name in columns}
 
     def add(self, piece: Piece, target: str, membership: "FrameMembership") -> None:
         """Some rows with their predictions and labels."""
         labels = piece.frame.column(target).to_numpy()
         rows = np.repeat(np.arange(labels.size), np.diff(membership.indptr))
-        for place, column in enumerate(self.columns):
+        for column, losses in self.losses.items():
             errors = (piece.frame.column(column).to_numpy() - labels) ** 2
-            sums = np.bincount(
-                membership.indices,
-                weights=membership.weights * errors[rows],
-                minlength=len(membership.names),
-            )
-            for name, loss in zip(membership.names, sums.tolist(), strict=True):
-                self.losses.setdefault(name, np.zeros(len(self.columns)))[place] += loss
+            weights, least = membership.weights * errors[rows], len(membership.names)
+            sums = np.bincount(membership.indices, weights, least).tolist()
+            for name, loss in zip(membership.names, sums, strict=True):
+                losses[name] += loss
 
     def with_regret(self, row: Row) -> Row:
         """A row of the regret table, with the regret of the logged predictions."""
-        losses = self.losses.get(row["group"], np.zeros(len(self.columns))).tolist()
         regrets = {
-            f"{REGRET_OF}{column}": loss - row["best_loss"]
-            for column, loss in zip(self.columns, losses, strict=True)
+            f"{REGRET_OF}{column}": losses[row["group"]] - row["best_loss"]
+            for column, losses in self.losses.items()
         }
         return {**row, **regrets}
 
@@ -90,30 +69,28 @@ def compare(
     out: Path | None,
     jobs: int | None = None,
     progress: bool = True,
-) -> Comparison:
+) -> Finished:
     """Run groupwise beside the logged predictions, and compare all of them on every group."""
     plan = replace(plan, kinds={**plan.kinds, **dict.fromkeys(columns, "number")})
     logged, following = Logged(columns), Following(found, plan)
     for piece, result in following.pieces("compare", jobs, progress):
         logged.add(piece, plan.target, result.memberships[0])
         logged.record(following.done, following.reached())
-    table = following.record()
-    logged.record(following.done, table)
-    players = {column: f"{REGRET_OF}{column}" for column in columns}
-    rows = ranked(map(logged.with_regret, table.rows), players[columns[0]])
-    compared = Comparison(
-        found,
-        plan,
-        players,
-        rows,
-        table,
-        following.recorder.curves(),
-        {column: recorder.curves() for column, recorder in logged.recorders.items()},
-        following.model.loss.unit,
-        len(following.model.feature_names),
+    finished = following.finished()
+    logged.record(following.done, finished.table)
+    compared = replace(
+        finished,
+        table=replace(finished.table, rows=[logged.with_regret(row) for row in finished.table]),
+        players={column: f"{REGRET_OF}{column}" for column in columns},
+        logged={column: recorder.curves() for column, recorder in logged.recorders.items()},
     )
     if out is not None:
-        _write(compared, out)
+        rows = [_plain(row, compared.players) for row in compared.rows]
+        with outputs(out) as files:
+            text = json_text({**record(compared), "rows": rows})
+            files.path(COMPARISON).write_text(text, "utf-8")
+            files.path(REPORT).write_text(compare_page(compared), "utf-8")
+            files.publish()
     return compared
 
 
@@ -138,19 +115,3 @@ def _plain(row: Row, players: Mapping[str, str]) -> Row:
     }
     kept = {key: value for key, value in row.items() if key not in players.values()}
     return {**kept, "predictions": logged}
-
-
-def _write(compared: Comparison, out: Path) -> None:
-    record = {
-        "schema": 1,
-        "rows": [_plain(row, compared.players) for row in compared.rows],
-        "comparator": compared.table.comparator,
-        "predictions": list(compared.players),
-        "rounds": compared.scan.rows,
-        **facts(compared.scan, compared.plan),
-        "versions": versions(),
-    }
-    with outputs(out) as files:
-        files.path(COMPARISON).write_text(json_text(record), "utf-8")
-        files.path(REPORT).write_text(compare_page(compared), "utf-8")
-        files.publish()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from groupwise.files.predictions import joined, prediction_file
 from groupwise.files.rows import AT_MOST, Piece, in_file, pieces
 from groupwise.files.scan import Scan
 from groupwise.files.snapshots import Reading, save
-from groupwise.files.tables import afterwards
+from groupwise.files.tables import Row, afterwards, ranked
 from groupwise.progress import progress_bar
 from groupwise.regret.curves import Curve, Recorder
 from groupwise.report.page import versions
@@ -40,7 +40,7 @@ WIDE = 28
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that is over."""
+    """A run that is over, or an audit of ``players``: models whose predictions were logged."""
 
     scan: Scan
     plan: Plan
@@ -49,11 +49,21 @@ class Finished:
     unit: float
     features: int
     seconds: float
+    players: Mapping[str, str] = field(default_factory=dict)
+    """The name of a model to the key of its regret in a row."""
+    logged: Mapping[str, Mapping[str, Curve]] = field(default_factory=dict)
+    """The name of a model to the curve of every group."""
+
+    @property
+    def rows(self) -> list[Row]:
+        """A row per group, the worst first; in an audit those on which the first model is worst."""
+        return ranked(self.table.rows, next(iter(self.players.values()), "regret"))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to know about the columns, before and after the run."""
-        return (*self.plan.warnings, *afterwards(self.table.rows, self.plan.target))
+        known = [] if self.players else afterwards(self.table.rows, self.plan.target)
+        return (*self.plan.warnings, *known)
 
     @property
     def speed(self) -> float:
@@ -69,8 +79,8 @@ class Following:
         self.plan = plan
         self.model = plan.model()
         self.recorder = Recorder()
-        self.done = 0
-        self._next = 0.0
+        self.done, self._next = 0, 0.0
+        self._started = time.monotonic()
 
     def pieces(
         self, what: str, jobs: int | None, progress: bool
@@ -106,6 +116,13 @@ class Following:
         self.recorder.record(self.done, table)
         return table
 
+    def finished(self) -> Finished:
+        """What came of it, when all rows are learned."""
+        table, seconds = self.record(), time.monotonic() - self._started
+        unit, width = self.model.loss.unit, len(self.model.feature_names)
+        curves = self.recorder.curves()
+        return Finished(self.scan, self.plan, table, curves, unit, width, seconds)
+
 
 def points(groups: int, features: int) -> int:
     """How many points the curves have.
@@ -122,20 +139,14 @@ def run(
 ) -> Finished:
     """Run a plan and write everything that comes of it to ``out``."""
     following = Following(found, plan)
-    model = following.model
-    started = time.monotonic()
     with outputs(out) as files:
         with files.path(PREDICTIONS).open("wb") as stream, prediction_file(stream) as write:
             for piece, result in following.pieces("predict and learn", jobs, progress):
                 labels = piece.frame.column(plan.target)
                 write(piece.numbers, result.prediction, labels, joined(result.memberships[0]))
                 following.reached()
-        table = following.record()
-        seconds = time.monotonic() - started
-        width, unit = len(model.feature_names), model.loss.unit
-        curves = following.recorder.curves()
-        finished = Finished(found, plan, table, curves, unit, width, seconds)
-        save(model, files.path(MODEL), Reading(plan.target, plan.kinds))
+        finished = following.finished()
+        save(following.model, files.path(MODEL), Reading(plan.target, plan.kinds))
         files.path(REGRET).write_text(json_text(record(finished)), "utf-8")
         files.path(REPORT).write_text(run_page(finished), "utf-8")
         files.publish()
@@ -143,21 +154,14 @@ def run(
 
 
 def record(finished: Finished) -> dict[str, Any]:
-    """All figures of a run as plain values."""
+    """All figures of a run or an audit, its data and its settings, as plain values."""
+    found, plan = finished.scan, finished.plan
     return {
         "schema": 1,
         "rows": finished.table.rows,
         "comparator": finished.table.comparator,
-        "rounds": finished.scan.rows,
-        **facts(finished.scan, finished.plan),
-        "warnings": list(finished.warnings),
-        "versions": versions(),
-    }
-
-
-def facts(found: Scan, plan: Plan) -> dict[str, Any]:
-    """The data and the settings as plain values."""
-    return {
+        **({"predictions": list(finished.players)} if finished.players else {}),
+        "rounds": found.rows,
         "data": {
             "name": found.source.name,
             "format": found.source.format,
@@ -178,5 +182,6 @@ def facts(found: Scan, plan: Plan) -> dict[str, Any]:
             "groups": [declaration.to_dict() for declaration in plan.groups],
         },
         "looked_ahead": list(plan.looked_ahead),
-        "warnings": list(plan.warnings),
+        "warnings": list(finished.warnings),
+        "versions": versions(),
     }
