@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from groupwise.files import run as running
-from groupwise.files.compare import check_columns, compare
+from groupwise.files.compare import compare
 from groupwise.files.pages import compare_page, run_page
-from groupwise.files.plan import make_plan
+from groupwise.files.plan import check_predictions, make_plan
 from groupwise.files.run import Following, points, record, run
 from groupwise.files.scan import scan
 from groupwise.files.settings import Request
@@ -73,7 +73,7 @@ def test_what_is_written(planned, tmp_path):
 
 def test_logged_predictions_have_curves_of_their_own(planned):
     found, plan = planned
-    check_columns(found, "pay", ["age"])
+    check_predictions(found, "pay", ["age"])
     compared = compare(found, plan, ["age"], None, progress=False)
     rows = {row["group"]: row for row in compared.rows}
     for group, curve in compared.logged["age"].items():

@@ -17,8 +17,8 @@ from groupwise.cli.options import (
     LearnerName,
     Order,
     Target,
-    planned,
     show_summary,
+    warn,
 )
 
 
@@ -55,6 +55,7 @@ def command(
     columns are never features or groups.
     """
     from groupwise.files.compare import compare
+    from groupwise.files.plan import planned
     from groupwise.files.run import REPORT
 
     with planned(
@@ -70,6 +71,7 @@ def command(
         learner=learner,
         aggregator=aggregator,
     ) as (found, plan):
+        warn(*plan.warnings)
         compared = compare(found, plan, prediction, out, jobs)
     show_summary(compared)
     if out is not None:

@@ -24,28 +24,24 @@ def command(
 
     Without --target, the last column of numbers is taken for the label.
     """
-    from groupwise.files.plan import guess_target, make_plan
-    from groupwise.files.scan import scan
-    from groupwise.files.settings import as_toml, request_from
-    from groupwise.files.source import opened
+    from groupwise.files.plan import planned
+    from groupwise.files.settings import as_toml
     from groupwise.writing import write
 
-    request = request_from(
-        None, target=target, groups=groups, features=features, drop=drop, range=label_range
-    )
-    with opened(data) as source:
-        found = scan(source, request.target, progress=True)
-        notes = []
-        if request.target is None:
-            request = request.with_options(target=guess_target(found))
-            notes.append("The label is guessed: the last column of numbers.")
-        plan = make_plan(found, request, strict=False)
-    notes += [f"Left out: {problem}" for problem in plan.left_out]
-    text = as_toml(plan, [*notes, *plan.warnings])
+    with planned(
+        data,
+        strict=False,
+        target=target,
+        groups=groups,
+        features=features,
+        drop=drop,
+        range=label_range,
+    ) as (_, plan):
+        notes = (*plan.notes, *plan.warnings)
+    text = as_toml(plan, notes)
     if out is None:
         typer.echo(text, nl=False)
         return
     write(out, text)
-    for note in (*notes, *plan.warnings):
-        warn(note)
+    warn(*notes)
     typer.echo(f"Wrote {out}")

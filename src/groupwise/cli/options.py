@@ -1,16 +1,12 @@
 """Options that several commands share."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from groupwise.files.plan import Plan
     from groupwise.files.run import Finished
-    from groupwise.files.scan import Scan
 
 Data = Annotated[
     str,
@@ -100,30 +96,10 @@ Rows = Annotated[
 ]
 
 
-def warn(message: str) -> None:
+def warn(*messages: str) -> None:
     """Say something on standard error."""
-    typer.echo(f"groupwise: {message}", err=True)
-
-
-@contextmanager
-def planned(
-    data: str, config: Path | None, predictions: Sequence[str] = (), **options: str | None
-) -> "Iterator[tuple[Scan, Plan]]":
-    """A file that has been looked through, and the plan for it; warnings are said."""
-    from groupwise.files.compare import check_columns
-    from groupwise.files.plan import make_plan
-    from groupwise.files.scan import scan
-    from groupwise.files.settings import request_from
-    from groupwise.files.source import opened
-
-    request = request_from(config, **options)
-    with opened(data) as source:
-        found = scan(source, request.target, request.order, progress=True)
-        check_columns(found, request.target, predictions)
-        plan = make_plan(found, request, reserved=predictions)
-        for warning in plan.warnings:
-            warn(warning)
-        yield found, plan
+    for message in messages:
+        typer.echo(f"groupwise: {message}", err=True)
 
 
 def show_summary(finished: "Finished") -> None:

@@ -17,7 +17,6 @@ from groupwise.cli.options import (
     LearnerName,
     Order,
     Target,
-    planned,
     show_summary,
     warn,
 )
@@ -45,6 +44,7 @@ def command(
     Groups and features that are not given are proposed from the columns, and printed as TOML to
     keep and edit.
     """
+    from groupwise.files.plan import planned
     from groupwise.files.run import REPORT, run
     from groupwise.files.settings import as_toml
 
@@ -60,12 +60,12 @@ def command(
         learner=learner,
         aggregator=aggregator,
     ) as (found, plan):
+        warn(*plan.warnings)
         if plan.proposed:
             typer.echo("# Proposed from the columns; keep it in a file and give it with --config.")
             typer.echo(as_toml(plan))
         finished = run(found, plan, out, jobs)
     show_summary(finished)
-    for warning in finished.warnings[len(plan.warnings) :]:
-        warn(warning)
+    warn(*finished.warnings[len(plan.warnings) :])
     typer.echo(f"{found.rows:,} rows in {finished.seconds:.1f} s, {finished.speed:,.0f} rows/s.")
     typer.echo(f"The report is {(out / REPORT).resolve()}")

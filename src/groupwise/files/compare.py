@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from groupwise.errors import ConfigurationError
 from groupwise.files.pages import compare_page
 from groupwise.files.plan import Plan
 from groupwise.files.rows import Piece
 from groupwise.files.run import REPORT, Finished, Following, record
 from groupwise.files.scan import Scan
 from groupwise.files.tables import Row
-from groupwise.files.text import quoted
 from groupwise.regret.curves import Recorder
 from groupwise.report.tables import json_text
 from groupwise.writing import outputs
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
 COMPARISON = "compare.json"
 REGRET_OF = "regret of "
-MOST = 3
-"""Models at a time, for the sake of tables and colours."""
 
 
 class Logged:
@@ -92,19 +88,6 @@ def compare(
             files.path(REPORT).write_text(compare_page(compared), "utf-8")
             files.publish()
     return compared
-
-
-def check_columns(found: Scan, target: str | None, columns: Sequence[str]) -> None:
-    """Refuse columns that are no predictions."""
-    if len(columns) > MOST:
-        raise ConfigurationError(f"Compare at most {MOST} models at a time.")
-    if len(set(columns)) < len(columns):
-        raise ConfigurationError("A --prediction column is named twice.")
-    for column in columns:
-        profile = found.column(column, "for predictions")
-        if column == target:
-            raise ConfigurationError(f"{quoted(column)} is the label itself, not a prediction.")
-        profile.check_numbers("prediction", "Leave out the rows without a prediction.")
 
 
 def _plain(row: Row, players: Mapping[str, str]) -> Row:

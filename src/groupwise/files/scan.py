@@ -11,7 +11,7 @@ import pyarrow.compute as compute
 
 from groupwise.errors import DataError
 from groupwise.files.source import Source, column_of
-from groupwise.files.text import listed, quoted, shown
+from groupwise.files.text import amount, listed, quoted, shown
 from groupwise.progress import progress_bar
 
 Kind = Literal["number", "text"]
@@ -49,6 +49,16 @@ class Profile:
     def distinct(self) -> int:
         """How many values there are, as far as they are counted."""
         return COUNTED + 1 if self.values is None else len(self.values)
+
+    @property
+    def count(self) -> str:
+        """How many values there are, in words."""
+        return f"over {COUNTED:,}" if self.values is None else amount(self.distinct)
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The range that numbers are scaled from; None for text."""
+        return None if self.kind == "text" else (self.low, self.high)
 
     @property
     def correlation(self) -> float:
