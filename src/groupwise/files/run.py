@@ -1,14 +1,18 @@
-"""A file through a model: predictions, regret along the way, a snapshot and a report."""
+"""A file through a model: predictions, regret along the way, a snapshot and a report.
+
+Or, as an audit, beside the logged predictions of other models, all of them compared on every group.
+"""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupwise.files.pages import run_page
+from groupwise.files.pages import compare_page, run_page
 from groupwise.files.plan import Plan
 from groupwise.files.predictions import joined, prediction_file
 from groupwise.files.rows import AT_MOST, Piece, in_file, pieces
@@ -22,10 +26,12 @@ from groupwise.report.tables import json_text
 from groupwise.writing import outputs
 
 if TYPE_CHECKING:
+    from groupwise.groups import FrameMembership
     from groupwise.regret.table import RegretTable
     from groupwise.replaying import FrameReplay
 
 PREDICTIONS, REGRET, MODEL, REPORT = "predictions.csv", "regret.json", "model.gw", "report.html"
+COMPARISON = "compare.json"
 POINTS = 60
 """Points on a curve, where the groups are few."""
 LEAST = 6
@@ -49,9 +55,9 @@ class Finished:
     unit: float
     features: int
     seconds: float
-    players: Mapping[str, str] = field(default_factory=dict)
+    players: Mapping[str, str]
     """The name of a model to the key of its regret in a row."""
-    logged: Mapping[str, Mapping[str, Curve]] = field(default_factory=dict)
+    logged: Mapping[str, Mapping[str, Curve]]
     """The name of a model to the curve of every group."""
 
     @property
@@ -72,13 +78,18 @@ class Finished:
 
 
 class Following:
-    """Replays a plan's rows through its model, and takes down the regret table at times."""
+    """Replays a plan's rows through its model, and takes down the regret table at times.
 
-    def __init__(self, found: Scan, plan: Plan) -> None:
+    ``columns`` hold the logged predictions of other models, whose losses are summed by group.
+    """
+
+    def __init__(self, found: Scan, plan: Plan, columns: Sequence[str] = ()) -> None:
         self.scan = found
-        self.plan = plan
+        self.plan = replace(plan, kinds={**plan.kinds, **dict.fromkeys(columns, "number")})
         self.model = plan.model()
-        self.recorder = Recorder()
+        self.players = {column: f"regret of {column}" for column in columns}
+        self.recorders = {key: Recorder() for key in ("regret", *self.players.values())}
+        self._losses: dict[str, dict[str, float]] = {name: defaultdict(float) for name in columns}
         self.done, self._next = 0, 0.0
         self._started = time.monotonic()
 
@@ -95,8 +106,21 @@ class Following:
                 with in_file(self.scan.source, piece.numbers):
                     result = self.model.replay(piece.frame, plan.target, jobs)
                 self.done += len(piece.numbers)
+                if self.players:
+                    self._add(piece, result.memberships[0])
                 yield piece, result
                 advance(len(piece.numbers))
+
+    def _add(self, piece: Piece, membership: "FrameMembership") -> None:
+        """Sum up what the logged predictions of some rows lose."""
+        labels = piece.frame.column(self.plan.target).to_numpy()
+        rows = np.repeat(np.arange(labels.size), np.diff(membership.indptr))
+        for column, losses in self._losses.items():
+            errors = (piece.frame.column(column).to_numpy() - labels) ** 2
+            weights, least = membership.weights * errors[rows], len(membership.names)
+            sums = np.bincount(membership.indices, weights, least).tolist()
+            for name, loss in zip(membership.names, sums, strict=True):
+                losses[name] += loss
 
     def reached(self) -> Iterable[dict[str, Any]]:
         """Take down the table of the largest groups if it is time to; gives what was noted."""
@@ -113,15 +137,28 @@ class Following:
 
         with threadpool_limits(1):  # solves many small problems sooner than several threads do
             table = self.model.regret(largest)
-        self.recorder.record(self.done, table)
+        for column, losses in self._losses.items():
+            for row in table:
+                row[self.players[column]] = losses[row["group"]] - row["best_loss"]
+        for key, recorder in self.recorders.items():
+            recorder.record(self.done, ({**row, "regret": row[key]} for row in table))
         return table
 
     def finished(self) -> Finished:
         """What came of it, when all rows are learned."""
         table, seconds = self.record(), time.monotonic() - self._started
-        unit, width = self.model.loss.unit, len(self.model.feature_names)
-        curves = self.recorder.curves()
-        return Finished(self.scan, self.plan, table, curves, unit, width, seconds)
+        curves = {key: recorder.curves() for key, recorder in self.recorders.items()}
+        return Finished(
+            scan=self.scan,
+            plan=self.plan,
+            table=table,
+            curves=curves["regret"],
+            unit=self.model.loss.unit,
+            features=len(self.model.feature_names),
+            seconds=seconds,
+            players=self.players,
+            logged={column: curves[key] for column, key in self.players.items()},
+        )
 
 
 def points(groups: int, features: int) -> int:
@@ -153,14 +190,36 @@ def run(
     return finished
 
 
+def compare(
+    found: Scan,
+    plan: Plan,
+    columns: Sequence[str],
+    out: Path | None,
+    jobs: int | None = None,
+    progress: bool = True,
+) -> Finished:
+    """Run groupwise beside the logged predictions, and compare all of them on every group."""
+    following = Following(found, plan, columns)
+    for _ in following.pieces("compare", jobs, progress):
+        following.reached()
+    compared = following.finished()
+    if out is not None:
+        with outputs(out) as files:
+            files.path(COMPARISON).write_text(json_text(record(compared)), "utf-8")
+            files.path(REPORT).write_text(compare_page(compared), "utf-8")
+            files.publish()
+    return compared
+
+
 def record(finished: Finished) -> dict[str, Any]:
     """All figures of a run or an audit, its data and its settings, as plain values."""
-    found, plan = finished.scan, finished.plan
+    found, plan, players = finished.scan, finished.plan, finished.players
+    audited = [_audited(row, players) for row in finished.rows] if players else None
     return {
         "schema": 1,
-        "rows": finished.table.rows,
+        "rows": audited or finished.table.rows,
         "comparator": finished.table.comparator,
-        **({"predictions": list(finished.players)} if finished.players else {}),
+        **({"predictions": list(players)} if players else {}),
         "rounds": found.rows,
         "data": {
             "name": found.source.name,
@@ -185,3 +244,13 @@ def record(finished: Finished) -> dict[str, Any]:
         "warnings": list(finished.warnings),
         "versions": versions(),
     }
+
+
+def _audited(row: Row, players: Mapping[str, str]) -> Row:
+    """A row for JSON, the logged models under their names."""
+    logged = {
+        name: {"loss": row[key] + row["best_loss"], "regret": row[key]}
+        for name, key in players.items()
+    }
+    kept = {key: value for key, value in row.items() if key not in players.values()}
+    return {**kept, "predictions": logged}
