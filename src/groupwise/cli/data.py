@@ -46,7 +46,6 @@ def run(
     """
     from groupwise.files import run as running
     from groupwise.files.plan import planned
-    from groupwise.files.settings import as_toml
 
     with planned(
         data,
@@ -63,11 +62,12 @@ def run(
         warn(*plan.warnings)
         if plan.proposed:
             typer.echo("# Proposed from the columns; keep it in a file and give it with --config.")
-            typer.echo(as_toml(plan))
+            typer.echo(plan.toml())
         finished = running.run(found, plan, out, jobs)
     show_summary(finished)
     warn(*finished.warnings[len(plan.warnings) :])
-    typer.echo(f"{found.rows:,} rows in {finished.seconds:.1f} s, {finished.speed:,.0f} rows/s.")
+    speed = found.rows / max(finished.seconds, 1e-9)
+    typer.echo(f"{found.rows:,} rows in {finished.seconds:.1f} s, {speed:,.0f} rows/s.")
     typer.echo(f"The report is {(out / running.REPORT).resolve()}")
 
 
@@ -88,7 +88,6 @@ def init(
     Without --target, the last column of numbers is taken for the label.
     """
     from groupwise.files.plan import planned
-    from groupwise.files.settings import as_toml
     from groupwise.writing import write
 
     with planned(
@@ -101,7 +100,7 @@ def init(
         range=label_range,
     ) as (_, plan):
         notes = (*plan.notes, *plan.warnings)
-    text = as_toml(plan, notes)
+    text = plan.toml(notes)
     if out is None:
         typer.echo(text, nl=False)
         return

@@ -1,5 +1,6 @@
 """What a run will do: everything asked for, and the rest looked up or proposed from the columns."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from groupwise.files.scan import Kind, Profile, Scan, scan
 from groupwise.files.settings import LEVELS_WORD, Request, request_from
 from groupwise.files.source import opened
 from groupwise.files.text import amount, quoted, shown
-from groupwise.groups import Group, Groups, by, cut
+from groupwise.groups import Group, Groups, by, cut, dumps
 from groupwise.groups.declarations import By, Cut, Leaf, Weight, Where
 
 if TYPE_CHECKING:
@@ -33,7 +34,12 @@ SUSPICIOUS = 0.95
 
 @dataclass(frozen=True)
 class Plan:
-    """A run, decided."""
+    """A run, decided.
+
+    ``kinds`` has the columns that are read, and what they hold; ``notes`` what was guessed or left
+    out, for a proposal that is edited first; ``looked_ahead`` what was learned from the whole file
+    before its first row was predicted.
+    """
 
     target: str
     range: tuple[float, float]
@@ -45,13 +51,32 @@ class Plan:
     aggregator: str
     penalty: float
     kinds: dict[str, Kind]
-    """The columns that are read, and what they hold."""
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """What was guessed or left out, for a proposal that is edited first."""
     looked_ahead: tuple[str, ...] = ()
-    """What was learned from the whole file before its first row was predicted."""
     proposed: bool = False
+
+    def toml(self, notes: Sequence[str] = ()) -> str:
+        """The TOML file that asks for this plan, notes as comments at the top."""
+        import tomli_w
+
+        settings = {
+            "target": self.target,
+            "range": list(self.range),
+            **({} if self.order is None else {"order": self.order}),
+            "learner": self.learner,
+            "aggregator": self.aggregator,
+            "penalty": self.penalty,
+            "indicators": self.indicators,
+            "features": {
+                name: LEVELS_WORD if bounds is None else list(bounds)
+                for name, bounds in self.features.items()
+            },
+        }
+        comments = "".join(f"# {shown(note, 1000)}\n" for note in notes)
+        pair = r"\[\n\s+([^\n]+),\n\s+([^\n]+),\n\]"  # which is to stand on one line
+        text = re.sub(pair, r"[\1, \2]", tomli_w.dumps(settings))
+        return f"{comments}{text}\n{dumps(self.groups)}"
 
     def model(self) -> "Groupwise":
         """A model that has seen nothing yet."""

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
 import pyarrow.csv as arrow
 
-if TYPE_CHECKING:
-    from groupwise.groups import FrameMembership
+from groupwise.groups import FrameMembership
 
 SEPARATOR = "; "
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -36,7 +35,7 @@ def guarded(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
-def joined(membership: "FrameMembership") -> Any:
+def joined(membership: FrameMembership) -> Any:
     """The awake groups of every row, as one text."""
     names = pa.array([str(name) for name in membership.names], pa.string())
     cells = names.take(pa.array(membership.indices))

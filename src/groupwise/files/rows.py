@@ -86,12 +86,11 @@ def in_pieces(tables: Chunks, rows: int) -> Chunks:
     for table, position in tables:
         held.append(table)
         count += table.num_rows
-        if count < rows:
-            continue
-        whole = pa.concat_tables(held)
-        for place in range(0, count - count % rows, rows):
-            yield whole.slice(place, rows), position
-        held, count = [whole.slice(count - count % rows)], count % rows
+        if count >= rows:
+            whole = pa.concat_tables(held)
+            for place in range(0, count - count % rows, rows):
+                yield whole.slice(place, rows), position
+            held, count = [whole.slice(count - count % rows)], count % rows
     if count:
         yield pa.concat_tables(held), position
 

@@ -19,6 +19,7 @@ from groupwise.files.rows import AT_MOST, Piece, in_file, pieces
 from groupwise.files.scan import Scan
 from groupwise.files.snapshots import Reading, save
 from groupwise.files.tables import Row, afterwards, ranked
+from groupwise.groups import FrameMembership
 from groupwise.progress import progress_bar
 from groupwise.regret.curves import Curve, Recorder
 from groupwise.report.page import versions
@@ -26,7 +27,6 @@ from groupwise.report.tables import json_text
 from groupwise.writing import outputs
 
 if TYPE_CHECKING:
-    from groupwise.groups import FrameMembership
     from groupwise.regret.table import RegretTable
     from groupwise.replaying import FrameReplay
 
@@ -46,7 +46,11 @@ WIDE = 28
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that is over, or an audit of ``players``: models whose predictions were logged."""
+    """A run that is over, or an audit of ``players``, models whose predictions were logged.
+
+    ``players`` has the names of these models, and the keys of their regret in a row; ``logged`` the
+    same names, and the curve of every group. ``seconds`` do not count the first pass.
+    """
 
     scan: Scan
     plan: Plan
@@ -56,9 +60,7 @@ class Finished:
     features: int
     seconds: float
     players: Mapping[str, str]
-    """The name of a model to the key of its regret in a row."""
     logged: Mapping[str, Mapping[str, Curve]]
-    """The name of a model to the curve of every group."""
 
     @property
     def rows(self) -> list[Row]:
@@ -70,11 +72,6 @@ class Finished:
         """What to know about the columns, before and after the run."""
         known = [] if self.players else afterwards(self.table.rows, self.plan.target)
         return (*self.plan.warnings, *known)
-
-    @property
-    def speed(self) -> float:
-        """Rows a second, the first pass not counted."""
-        return self.scan.rows / max(self.seconds, 1e-9)
 
 
 class Following:
@@ -111,7 +108,7 @@ class Following:
                 yield piece, result
                 advance(len(piece.numbers))
 
-    def _add(self, piece: Piece, membership: "FrameMembership") -> None:
+    def _add(self, piece: Piece, membership: FrameMembership) -> None:
         """Sum up what the logged predictions of some rows lose."""
         labels = piece.frame.column(self.plan.target).to_numpy()
         rows = np.repeat(np.arange(labels.size), np.diff(membership.indptr))
@@ -126,9 +123,8 @@ class Following:
         """Take down the table of the largest groups if it is time to; gives what was noted."""
         if self.done < self._next or self.done >= self.scan.rows:
             return ()
-        groups = min(len(self.model.group_names), FOLLOWED)
-        wanted = points(groups, len(self.model.feature_names))
-        self._next = self.done + self.scan.rows / wanted
+        groups, features = len(self.model.group_names), len(self.model.feature_names)
+        self._next = self.done + self.scan.rows / points(min(groups, FOLLOWED), features)
         return self.record(FOLLOWED)
 
     def record(self, largest: int | None = None) -> "RegretTable":

@@ -25,7 +25,12 @@ COUNTED = 20_000
 
 @dataclass
 class Profile:
-    """What one column holds. Rows are counted from 1."""
+    """What one column holds. Rows are counted from 1.
+
+    ``infinite`` is the first row that holds no finite number, ``text_row`` the first that holds
+    ``text``. ``values`` are the distinct values as text, None where there are more than are
+    counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers.
+    """
 
     name: str
     kind: Kind = "number"
@@ -36,14 +41,10 @@ class Profile:
     high: float = float("-inf")
     whole: bool = True
     infinite: int = 0
-    """The first row that holds no finite number."""
     values: set[str] | None = field(default_factory=set)
-    """The distinct values as text; None where there are more than are counted."""
     text_row: int = 0
-    """The first row that holds text, and the text."""
     text: str = ""
     sums: Any = None
-    """Of x, x², xy, y, y² against the label, where both are numbers."""
 
     @property
     def distinct(self) -> int:
@@ -107,13 +108,15 @@ class Profile:
 
 @dataclass
 class Scan:
-    """What a first pass has found: profiles by column, in file order."""
+    """What a first pass has found: profiles by column, in file order.
+
+    ``keys`` is the column to sort by, where one was asked for.
+    """
 
     source: Source
     rows: int
     columns: dict[str, Profile]
     keys: Any = None
-    """The column to sort by, where one was asked for."""
 
     @property
     def kinds(self) -> dict[str, Kind]:

@@ -1,19 +1,15 @@
 """What a run is asked for, on the command line and in a TOML file."""
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groupwise.errors import ConfigurationError, GroupError
 from groupwise.files.text import listed, quoted, shown
-from groupwise.groups import Group, dumps, from_dict
+from groupwise.groups import Group, from_dict
 from groupwise.groups.text import Unknown, parse_features, parse_groups, parse_names
-
-if TYPE_CHECKING:
-    from groupwise.files.plan import Plan
 
 LEVELS_WORD = "levels"
 """In the table of features: text, one 0/1 feature for each level."""
@@ -142,26 +138,3 @@ def as_range(text: str | None) -> tuple[float, float] | None:
             f"--range {shown(text)} is not LOW,HIGH: two numbers with a comma between them."
         ) from None
     return low, high
-
-
-def as_toml(plan: "Plan", notes: Sequence[str] = ()) -> str:
-    """A plan as the TOML file that asks for it, notes as comments at the top."""
-    import tomli_w
-
-    settings: dict[str, Any] = {
-        "target": plan.target,
-        "range": list(plan.range),
-        **({} if plan.order is None else {"order": plan.order}),
-        "learner": plan.learner,
-        "aggregator": plan.aggregator,
-        "penalty": plan.penalty,
-        "indicators": plan.indicators,
-        "features": {
-            name: LEVELS_WORD if bounds is None else list(bounds)
-            for name, bounds in plan.features.items()
-        },
-    }
-    comments = "".join(f"# {shown(note, 1000)}\n" for note in notes)
-    pair = r"\[\n\s+([^\n]+),\n\s+([^\n]+),\n\]"  # which is to stand on one line
-    text = re.sub(pair, r"[\1, \2]", tomli_w.dumps(settings))
-    return f"{comments}{text}\n{dumps(plan.groups)}"

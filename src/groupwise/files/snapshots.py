@@ -34,8 +34,7 @@ class Reading:
 
 def save(model: "Groupwise", path: Path, reading: Reading) -> None:
     """Write a snapshot, which ``groupwise.load`` reads too."""
-    table = {"target": reading.target, "kinds": dict(reading.kinds or {}) or None}
-    model.save(path, table=table)
+    model.save(path, table={"target": reading.target, "kinds": dict(reading.kinds or {}) or None})
 
 
 def load(path: Path) -> "tuple[Groupwise, Reading]":

@@ -235,20 +235,15 @@ def _json_lines(source: Source, columns: Sequence[str] | None) -> Chunks:
         with source.path.open("rb") as file:
             lines: Any = gzip.GzipFile(fileobj=file) if source.compressed else file
             while taken := list(itertools.islice(lines, LINES)):
-                if rows := [
-                    _row(source, n, line) for n, line in enumerate(taken, first) if line.strip()
-                ]:
-                    names = dict.fromkeys(itertools.chain.from_iterable(rows))
-                    yield (
-                        pa.table(
-                            {
-                                name: pa.array([row.get(name) for row in rows], pa.string())
-                                for name in names
-                                if columns is None or name in columns
-                            }
-                        ),
-                        file.tell(),
-                    )
+                numbered = enumerate(taken, first)
+                rows = [_row(source, number, line) for number, line in numbered if line.strip()]
+                cells = {
+                    name: pa.array([row.get(name) for row in rows], pa.string())
+                    for name in dict.fromkeys(itertools.chain.from_iterable(rows))
+                    if columns is None or name in columns
+                }
+                if rows:
+                    yield pa.table(cells), file.tell()
                 first += len(taken)
     except (OSError, EOFError) as error:
         raise DataError(f"Cannot unpack {shown(source.name)}: {error}.") from None
@@ -282,9 +277,8 @@ def _cell(source: Source, number: int, name: str, value: Any) -> str | None:
             f"Line {number} of {shown(source.name)} has a {type(value).__name__} in "
             f"{quoted(name)}. Give text, numbers, true, false or null."
         )
-    if isinstance(value, float) and abs(value) == float("inf"):
-        return str(value)
-    return value_name(value, name)
+    infinite = isinstance(value, float) and abs(value) == float("inf")
+    return str(value) if infinite else value_name(value, name)
 
 
 def _parquet(source: Source, columns: Sequence[str] | None) -> Chunks:
