@@ -299,9 +299,8 @@ def propose_groups(scan: Scan, others: Collection[str]) -> list[Group]:
 
 def is_few_valued(profile: Profile) -> bool:
     """Whether a column's values make groups; numbers that are missing here and there do not."""
-    most = LEVELS
-    if profile.kind == "number":
-        most = FEW if profile.whole and not profile.missing else 0
+    numbers = FEW if profile.whole and not profile.missing else 0
+    most = LEVELS if profile.kind == "text" else numbers
     present = profile.rows - profile.missing
     return 2 <= profile.distinct <= most and 2 * profile.distinct <= max(present, 4)
 

@@ -244,9 +244,10 @@ def record(finished: Finished) -> dict[str, Any]:
 
 def _audited(row: Row, players: Mapping[str, str]) -> Row:
     """A row for JSON, the logged models under their names."""
-    logged = {
-        name: {"loss": row[key] + row["best_loss"], "regret": row[key]}
-        for name, key in players.items()
+    return {
+        **{key: value for key, value in row.items() if key not in players.values()},
+        "predictions": {
+            name: {"loss": row[key] + row["best_loss"], "regret": row[key]}
+            for name, key in players.items()
+        },
     }
-    kept = {key: value for key, value in row.items() if key not in players.values()}
-    return {**kept, "predictions": logged}

@@ -163,11 +163,9 @@ def scan(
                 if name is not None and source.format != "JSON Lines":
                     found.column(name, what)
             labels = None
-            if target in found.columns:
-                labels = _look(found.columns[target], table, None)
-            for name, profile in found.columns.items():
-                if name != target:
-                    _look(profile, table, labels)
+            for name in sorted(found.columns, key=lambda name: name != target):  # the label first
+                numbers = _look(found.columns[name], table, labels)
+                labels = numbers if name == target else labels
             if order is not None:
                 keys += column_of(table, order).chunks
             found.rows += table.num_rows

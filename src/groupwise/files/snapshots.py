@@ -87,15 +87,15 @@ def predict(path: Path, source: "Source", target: str | None, out: Path | None) 
     """
     model, reading = load(path)
     target = target or reading.target
-    kinds = _kinds(model, reading, source, target)
-    read = {name: kind for name, kind in kinds.items() if name != target}
+    known = _kinds(model, reading, source, target)
+    kinds = {name: kind for name, kind in known.items() if name != target}
     count = 0
     with ExitStack() as opened:
         stream: IO[bytes] = sys.stdout.buffer
         if out is not None:
             stream = opened.enter_context(opened.enter_context(replaced(out)).open("wb"))
         write = opened.enter_context(prediction_file(stream, labels=False))
-        for piece in in_file_order(source, read, PREDICTED_AT_ONCE, what="predict"):
+        for piece in in_file_order(source, kinds, PREDICTED_AT_ONCE, what="predict"):
             predictions, groups = [], []
             for number, row in zip(piece.numbers, piece.frame.to_pylist(), strict=True):
                 with in_file(source, [number]):

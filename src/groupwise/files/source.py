@@ -105,10 +105,8 @@ def _source(name: str, path: Path) -> Source:
         raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
     if not start:
         raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
-    if start == PARQUET:
-        return Source(name, path, "Parquet", False)
-    found = Source(name, path, "CSV", start.startswith(GZIP))
-    objects = name.lower().removesuffix(".gz").endswith(JSON_ENDINGS)
+    found = Source(name, path, "Parquet" if start == PARQUET else "CSV", start.startswith(GZIP))
+    objects = start != PARQUET and name.lower().removesuffix(".gz").endswith(JSON_ENDINGS)
     if name == "standard input":
         with suppress(OSError, EOFError), found.open() as file:
             objects = file.read(64).lstrip().startswith(b"{")

@@ -99,7 +99,10 @@ def group_table(
     players = {**(others or {}), OURS: "regret", single: "baseline_regret"}
     error = f"error, in {shown(target, 16)}" if target else "error"
     status = any(row["status"] not in ("proved", "vacuous") for row in rows)
-    digits = _decimals([typical_error(row, key) for row in rows for key in players.values()])
+    # Decimals that give the largest error about four digits, and all of them the same.
+    errors = [typical_error(row, key) for row in rows for key in players.values()]
+    largest = max(filter(math.isfinite, errors), default=0.0)
+    digits = 2 if largest <= 0.0 else min(8, max(0, 3 - math.floor(math.log10(largest))))
     columns = (
         Column("group", numeric=False),
         Column("rounds"),
@@ -144,12 +147,6 @@ def _mark(error: float, single: float) -> str:
     if error < single * (1.0 - NOTICEABLE):
         return "good"
     return "bad" if error > single * (1.0 + NOTICEABLE) else ""
-
-
-def _decimals(values: Sequence[float]) -> int:
-    """Decimals that give the largest of these about four digits, and all of them the same."""
-    largest = max((value for value in values if math.isfinite(value)), default=0.0)
-    return 2 if largest <= 0.0 else min(8, max(0, 3 - math.floor(math.log10(largest))))
 
 
 def _fixed(value: float, decimals: int) -> str:
