@@ -11,28 +11,20 @@ PATIENCE = 2.0
 BETWEEN = 0.2
 """Seconds between two states of a line."""
 
-Advance = Callable[[int, int], None]
-"""Takes how many rows are done, and how far that is on the bar's own scale."""
+Advance = Callable[..., None]
+"""Takes how many rows are done now, and where the bar then is; by default at the rows so far."""
 
 
 @contextmanager
-def progress_bar(
-    total: int, what: str, show: bool = True, unit: str = "rows"
-) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error with rows, rate and time left; yields a function that advances it."""
-    with meter(total, what, show, unit) as advance:
-        yield lambda count: advance(count, count)
+def progress_bar(total: int, what: str, show: bool = True, unit: str = "rows") -> Iterator[Advance]:
+    """A bar on standard error with rows, rate and time left; yields a function that advances it.
 
-
-@contextmanager
-def meter(total: int, what: str, show: bool = True, unit: str = "rows") -> Iterator[Advance]:
-    """A bar whose length is measured in something else than rows, such as bytes of a file.
-
-    It appears on a terminal only, and not before two seconds have passed. Without rich, which the
-    extra ``cli`` brings, it is a line with the same figures.
+    Its length may be measured in something else than rows, such as bytes of a file. It appears on a
+    terminal only, and not before two seconds have passed. Without rich, which the extra ``cli``
+    brings, it is a line with the same figures.
     """
     if not show:
-        yield lambda rows, done: None
+        yield lambda rows, place=None: None
         return
     with (_bar if find_spec("rich") else _line)(total, what, unit) as advance:
         yield advance
@@ -61,17 +53,17 @@ def _bar(total: int, what: str, unit: str) -> Iterator[Advance]:
         console=Console(stderr=True),
         transient=True,
     )
-    terminal = bar.console.is_terminal
     task = bar.add_task(what, total=total, rows=0, rate="0")
     count = 0
 
-    def advance(rows: int, done: int) -> None:
+    def advance(rows: int, place: int | None = None) -> None:
         nonlocal count
         count += rows
         elapsed = time.monotonic() - started
-        if terminal and elapsed > PATIENCE and not bar.live.is_started:
+        if bar.console.is_terminal and elapsed > PATIENCE and not bar.live.is_started:
             bar.start()
-        bar.update(task, advance=done, rows=count, rate=_rate(count, elapsed))
+        reached = count if place is None else place
+        bar.update(task, completed=reached, rows=count, rate=_rate(count, elapsed))
 
     try:
         yield advance
@@ -84,15 +76,14 @@ def _bar(total: int, what: str, unit: str) -> Iterator[Advance]:
 def _line(total: int, what: str, unit: str) -> Iterator[Advance]:
     """A line that is written over."""
     started = written = time.monotonic()
-    count = place = width = 0
+    count = width = 0
 
-    def advance(rows: int, done: int) -> None:
-        nonlocal count, place, width, written
-        count, place = count + rows, place + done
-        now = time.monotonic()
+    def advance(rows: int, place: int | None = None) -> None:
+        nonlocal count, width, written
+        count, now = count + rows, time.monotonic()
         if sys.stderr.isatty() and now - started > PATIENCE and now - written > BETWEEN:
-            rate = _rate(count, now - started)
-            text = f"{what} {place / max(total, 1):.0%} {count:,} {unit}, {rate} {unit}/s"
+            done, rate = (count if place is None else place), _rate(count, now - started)
+            text = f"{what} {done / max(total, 1):.0%} {count:,} {unit}, {rate} {unit}/s"
             print(f"\r{text:{width}}", end="", file=sys.stderr, flush=True)
             written, width = now, max(width, len(text))
 

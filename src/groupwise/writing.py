@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from groupwise.errors import GroupwiseError, OutputError
 
@@ -40,9 +40,8 @@ def replaced(path: Path, error: type[GroupwiseError] = OutputError) -> Iterator[
 
 def write(path: Path, content: str | bytes) -> Path:
     """Write a whole file."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
     with replaced(path) as part:
-        part.write_bytes(data)
+        part.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     return path
 
 
@@ -59,12 +58,11 @@ def folder(path: Path) -> Path:
     return path
 
 
-class Outputs:
+class Outputs(NamedTuple):
     """A hidden folder beside the files' place, where they are written first."""
 
-    def __init__(self, out: Path, folder: Path) -> None:
-        self.out = out
-        self.folder = folder
+    out: Path
+    folder: Path
 
     def path(self, name: str) -> Path:
         """Where a file is written until all are."""

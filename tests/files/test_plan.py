@@ -44,10 +44,10 @@ def test_text_and_few_valued_columns_are_groups_and_the_rest_features(found):
     assert made.range == (0.0, 12.0)
     assert made.proposed
     assert "Column 'name' is left out: it has 200 different texts" in made.warnings[0]
-    assert "Column 'gap' has 23 missing values" in made.left_out[0]
+    assert "Column 'gap' has 23 missing values" in made.notes[0]
     with pytest.raises(DataError, match=r"'gap' has 23 missing values.*--drop"):
         plan(found, strict=True)
-    assert plan(found, strict=True, drop=("gap",)).left_out == ()
+    assert plan(found, strict=True, drop=("gap",)).notes == ()
 
 
 def test_what_is_asked_for_is_taken_as_it_is(found):

@@ -6,7 +6,7 @@ import io
 import numpy as np
 import polars as pl
 
-from groupwise.files.predictions import PredictionFile, guarded, joined
+from groupwise.files.predictions import guarded, joined, prediction_file
 from groupwise.groups import Groups, by
 
 
@@ -16,9 +16,9 @@ def read(stream):
 
 def test_columns_with_and_without_labels():
     stream = io.BytesIO()
-    with PredictionFile(stream) as file:
-        file.write(np.array([1, 2]), np.array([0.1, 1 / 3]), np.array([1.0, 2.0]), ["a", 'b; "c"'])
-        file.write(np.array([3]), np.array([2.0]), np.array([3.0]), ["d,e"])
+    with prediction_file(stream) as write:
+        write(np.array([1, 2]), np.array([0.1, 1 / 3]), np.array([1.0, 2.0]), ["a", 'b; "c"'])
+        write(np.array([3]), np.array([2.0]), np.array([3.0]), ["d,e"])
     header, *rows = read(stream)
     assert header == ["row", "prediction", "label", "groups"]
     assert [(int(r), float(p), float(y), g) for r, p, y, g in rows] == [
@@ -27,8 +27,8 @@ def test_columns_with_and_without_labels():
         (3, 2.0, 3.0, "d,e"),
     ]
     stream = io.BytesIO()
-    with PredictionFile(stream, labels=False) as file:
-        file.write(np.array([1]), np.array([0.5]), None, ["a"])
+    with prediction_file(stream, labels=False) as write:
+        write(np.array([1]), np.array([0.5]), ["a"])
     assert read(stream) == [["row", "prediction", "groups"], ["1", "0.5", "a"]]
 
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from groupwise.files import run as running
-from groupwise.files.compare import check_columns, compare
 from groupwise.files.pages import compare_page, run_page
-from groupwise.files.plan import make_plan
-from groupwise.files.run import Following, points, record, run
+from groupwise.files.plan import check_predictions, make_plan
+from groupwise.files.run import Following, compare, points, record, run
 from groupwise.files.scan import scan
 from groupwise.files.settings import Request
 from groupwise.files.source import opened
@@ -36,7 +35,7 @@ def test_curves_are_the_tables_along_the_way(planned):
     tables[following.done] = {row["group"]: row for row in following.record()}
     assert following.done == 200
     assert len(tables) >= 40
-    for group, curve in following.recorder.curves().items():
+    for group, curve in following.recorders["regret"].curves().items():
         times = [time for time, table in tables.items() if group in table]
         assert curve.time.tolist() == times
         assert curve.regret.tolist() == [tables[time][group]["regret"] for time in times]
@@ -49,7 +48,9 @@ def test_only_the_largest_groups_are_followed(planned, monkeypatch):
     for _ in following.pieces("test", 1, False):
         assert len(list(following.reached())) in (0, 2)
     assert len(following.record()) == 6
-    sizes = {group: curve.time.size for group, curve in following.recorder.curves().items()}
+    sizes = {
+        group: curve.time.size for group, curve in following.recorders["regret"].curves().items()
+    }
     assert sizes["always_on"] == max(sizes.values())
     assert min(sizes.values()) == 1
 
@@ -68,12 +69,12 @@ def test_what_is_written(planned, tmp_path):
     assert written == json.loads(json.dumps(record(finished)))
     assert len(predictions_of(tmp_path / "out" / "predictions.csv")) == 200
     assert (tmp_path / "out" / "report.html").read_text("utf-8") == run_page(finished)
-    assert finished.speed > 0
+    assert finished.seconds > 0
 
 
 def test_logged_predictions_have_curves_of_their_own(planned):
     found, plan = planned
-    check_columns(found, "pay", ["age"])
+    check_predictions(found, "pay", ["age"])
     compared = compare(found, plan, ["age"], None, progress=False)
     rows = {row["group"]: row for row in compared.rows}
     for group, curve in compared.logged["age"].items():

@@ -5,7 +5,7 @@ import pytest
 from groupwise.errors import ConfigurationError
 from groupwise.files.plan import make_plan
 from groupwise.files.scan import scan
-from groupwise.files.settings import Request, as_range, as_toml, read_config, request_from
+from groupwise.files.settings import Request, as_range, read_config, request_from
 from groupwise.files.source import opened
 from groupwise.groups import by, cut
 from tests.cli.commands import people_file
@@ -59,7 +59,7 @@ def test_a_plan_as_toml_asks_for_the_same_plan(tmp_path):
         found = scan(source, "pay")
     request = Request(target="pay", order="age").with_options(groups="sex, age:30|50, city & sex")
     made = make_plan(found, request)
-    text = as_toml(made, ["a note", "two\nlines"])
+    text = made.toml(["a note", "two\nlines"])
     assert text.startswith("# a note\n# two\\nlines\n")
     assert "[18.0, 64.0]" in text
     (tmp_path / "c.toml").write_text(text)

@@ -1,7 +1,7 @@
-"""The command ``groupwise``: one file for each of its commands.
+"""The command ``groupwise``: a function for each of its commands.
 
-A command's file imports nothing but typer and the standard library at its top, and the rest inside
-the function, so that ``groupwise --help`` answers at once. To add one, write the file and its line
+Their files import nothing but typer and the standard library at their top, and the rest inside the
+functions, so that ``groupwise --help`` answers at once. To add one, write the function and its line
 in ``COMMANDS``.
 """
 
@@ -11,17 +11,18 @@ from typing import Any
 
 import typer
 
-from groupwise.cli import compare, init, learn, predict, regret, reproduce, run
+from groupwise.cli import data, reproduce, snapshots
+from groupwise.cli.options import warn
 from groupwise.errors import GroupwiseError
 from groupwise.extras import needed_by
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "run": run.command,
-    "init": init.command,
-    "regret": regret.command,
-    "predict": predict.command,
-    "learn": learn.command,
-    "compare": compare.command,
+    "run": data.run,
+    "init": data.init,
+    "regret": snapshots.regret,
+    "predict": snapshots.predict,
+    "learn": snapshots.learn,
+    "compare": data.compare,
     "reproduce": reproduce.command,
 }
 
@@ -40,13 +41,11 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             with needed_by("This command"):
                 command(*arguments, **options)
         except GroupwiseError as error:
-            message, code = " ".join(str(error).split("\n")), FAILED
+            warn(" ".join(str(error).split("\n")))
+            raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as interrupt:
-            message, code = f"interrupted. {interrupt}".rstrip(), INTERRUPTED
-        else:
-            return
-        typer.echo(f"groupwise: {message}", err=True)
-        raise typer.Exit(code)
+            warn(f"interrupted. {interrupt}".rstrip())
+            raise typer.Exit(INTERRUPTED) from None
 
     return guarded
 

@@ -1,9 +1,12 @@
 """Options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from groupwise.files.run import Finished
 
 Data = Annotated[
     str,
@@ -93,6 +96,18 @@ Rows = Annotated[
 ]
 
 
-def warn(message: str) -> None:
+def warn(*messages: str) -> None:
     """Say something on standard error."""
-    typer.echo(f"groupwise: {message}", err=True)
+    for message in messages:
+        typer.echo(f"groupwise: {message}", err=True)
+
+
+def show_summary(finished: "Finished") -> None:
+    """The worst groups, and a sentence about the worst."""
+    from groupwise.files.tables import summary, verdicts
+    from groupwise.report.tables import console, show
+
+    target, players = finished.plan.target, finished.players
+    show(console(), summary(finished.rows, finished.unit, target, players))
+    for sentence in verdicts(finished):
+        typer.echo(sentence)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from groupwise.cli.options import warn
+
 
 class Order(StrEnum):
     """The orders of the rows."""
@@ -134,7 +136,7 @@ def command(
     try:
         reproduction = reproduce(
             plan,
-            say=lambda note: typer.echo(f"groupwise: {note}", err=True),
+            say=warn,
             show=lambda result: show(screen, table_of(result).without(EXACT)),
             progress=True,
         )

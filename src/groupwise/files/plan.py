@@ -1,16 +1,19 @@
 """What a run will do: everything asked for, and the rest looked up or proposed from the columns."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groupwise.errors import ConfigurationError, DataError
-from groupwise.files.scan import Kind, Profile, Scan, unknown_column
-from groupwise.files.settings import LEVELS_WORD, Request
+from groupwise.files.scan import Kind, Profile, Scan, scan
+from groupwise.files.settings import LEVELS_WORD, Request, request_from
+from groupwise.files.source import opened
 from groupwise.files.text import amount, quoted, shown
-from groupwise.groups import Group, Groups, by, cut
+from groupwise.groups import Group, Groups, by, cut, dumps
 from groupwise.groups.declarations import By, Cut, Leaf, Weight, Where
-from groupwise.groups.text import Unknown, parse_features, parse_groups
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
@@ -23,13 +26,20 @@ LEVELS = 50
 """A text column with more levels is neither proposed as groups nor a feature."""
 MANY = 1_000
 """So many groups from one column deserve a warning."""
+MOST = 3
+"""Models to be compared at a time, for the sake of tables and colours."""
 SUSPICIOUS = 0.95
 """A feature that correlates so with the label may be known only when the label is."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A run, decided."""
+    """A run, decided.
+
+    ``kinds`` has the columns that are read, and what they hold; ``notes`` what was guessed or left
+    out, for a proposal that is edited first; ``looked_ahead`` what was learned from the whole file
+    before its first row was predicted.
+    """
 
     target: str
     range: tuple[float, float]
@@ -41,13 +51,32 @@ class Plan:
     aggregator: str
     penalty: float
     kinds: dict[str, Kind]
-    """The columns that are read, and what they hold."""
     warnings: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    """What would have stopped a run; for a proposal that is edited first."""
+    notes: tuple[str, ...] = ()
     looked_ahead: tuple[str, ...] = ()
-    """What was learned from the whole file before its first row was predicted."""
     proposed: bool = False
+
+    def toml(self, notes: Sequence[str] = ()) -> str:
+        """The TOML file that asks for this plan, notes as comments at the top."""
+        import tomli_w
+
+        settings = {
+            "target": self.target,
+            "range": list(self.range),
+            **({} if self.order is None else {"order": self.order}),
+            "learner": self.learner,
+            "aggregator": self.aggregator,
+            "penalty": self.penalty,
+            "indicators": self.indicators,
+            "features": {
+                name: LEVELS_WORD if bounds is None else list(bounds)
+                for name, bounds in self.features.items()
+            },
+        }
+        comments = "".join(f"# {shown(note, 1000)}\n" for note in notes)
+        pair = r"\[\n\s+([^\n]+),\n\s+([^\n]+),\n\]"  # which is to stand on one line
+        text = re.sub(pair, r"[\1, \2]", tomli_w.dumps(settings))
+        return f"{comments}{text}\n{dumps(self.groups)}"
 
     def model(self) -> "Groupwise":
         """A model that has seen nothing yet."""
@@ -73,57 +102,88 @@ def guess_target(scan: Scan) -> str:
     raise DataError(f"{shown(scan.source.name)} has no column of numbers that could be the label.")
 
 
+@contextmanager
+def planned(
+    data: str,
+    config: Path | None = None,
+    predictions: Sequence[str] = (),
+    strict: bool = True,
+    **options: str | None,
+) -> Iterator[tuple[Scan, Plan]]:
+    """A file, looked through once, and the plan that a TOML file and options ask for."""
+    request = request_from(config, **options)
+    with opened(data) as source:
+        found = scan(source, request.target, request.order, progress=True)
+        check_predictions(found, request.target, predictions)
+        yield found, make_plan(found, request, strict, predictions)
+
+
+def check_predictions(found: Scan, target: str | None, columns: Sequence[str]) -> None:
+    """Refuse columns that are no predictions of other models."""
+    if len(columns) > MOST:
+        raise ConfigurationError(f"Compare at most {MOST} models at a time.")
+    if len(set(columns)) < len(columns):
+        raise ConfigurationError("A --prediction column is named twice.")
+    for column in columns:
+        profile = found.column(column, "for predictions")
+        if column == target:
+            raise ConfigurationError(f"{quoted(column)} is the label itself, not a prediction.")
+        profile.check_numbers("prediction", "Leave out the rows without a prediction.")
+
+
 def make_plan(
     scan: Scan, request: Request, strict: bool = True, reserved: Sequence[str] = ()
 ) -> Plan:
     """Decide everything. ``reserved`` columns are neither features nor groups.
 
-    With ``strict``, a column that cannot be used as it is stops the run; else it is left out.
+    With ``strict``, a column that cannot be used as it is stops the run; else it is left out, and
+    a label that is not named is guessed.
     """
-    target = _target(scan, request)
+    notes = []
+    if request.target is None and not strict:
+        request = replace(request, target=guess_target(scan))
+        notes.append("The label is guessed: the last column of numbers.")
+    label = _label(scan, request)
     for name in request.drop:
         scan.column(name, "to leave out")
-    others = {target, *request.drop, *reserved}
-    groups = _groups(scan, request, others)
+    request = request.read(list(scan.columns), scan.unknown)
+    others = {label.name, *request.drop, *reserved}
+    groups = propose_groups(scan, others) if request.groups is None else _groups(scan, request)
     indicators = request.indicators
-    if indicators is None:
-        indicators = keep_indicators(scan, groups)
+    if indicators is None:  # not where a column has very many values
+        columns = [scan.columns[one.column] for one in groups if isinstance(one, By)]
+        indicators = all(column.distinct <= LEVELS for column in columns)
     warnings: list[str] = []
-    problems: list[str] = []
-    asked = request.features
-    if "features" in request.text:
-        asked = parse_features(request.text["features"], list(scan.columns), _unknown(scan))
-    if asked is None:
-        proposal = propose_features(scan, others, groups, indicators)
-        features, problems = proposal.features, proposal.problems
-        warnings += proposal.warnings
+    if request.features is None:
+        features, warnings, problems = propose_features(scan, others, groups, indicators)
         if strict and problems:
             raise DataError(
                 f"{problems[0]} Leave the column out with --drop, or say which columns to use with "
                 "--features and --groups (groupwise init proposes them)."
             )
+        notes += [f"Left out: {problem}" for problem in problems]
     else:
-        features = {name: _asked(scan, name, bounds, target) for name, bounds in asked.items()}
-    if request.range is None:
-        low, high = _label_range(scan.columns[target])
-    else:
-        low, high = _checked_range(scan.columns[target], request.range)
+        features = {
+            name: _asked(scan, name, bounds, label.name)
+            for name, bounds in request.features.items()
+        }
+    bounds = _range(label, request.range)
     Groups(groups, always_on=True)  # refuses groups that would have the same name
     if not features and not (groups and indicators):
         raise DataError(
             f"{shown(scan.source.name)} has no column besides the label that could be a feature or "
             "a group."
         )
-    warnings += remarks(scan, groups, features, target)
+    warnings += remarks(scan, groups, features, label.name)
     if not spans_constant(groups, features, indicators):
         warnings.append(
             "No features always sum to 1, so the models have no intercept. "
             "A group per value of some column (--groups) gives them one."
         )
-    read = dict.fromkeys([target, *features, *(c for one in groups for c in one.columns)])
+    read = dict.fromkeys([label.name, *features, *(c for one in groups for c in one.columns)])
     return Plan(
-        target=target,
-        range=(low, high),
+        target=label.name,
+        range=bounds,
         order=request.order,
         groups=tuple(groups),
         features=features,
@@ -136,35 +196,25 @@ def make_plan(
             for name in read
         },
         warnings=tuple(warnings),
-        left_out=tuple(problems),
-        looked_ahead=_looked_ahead(request, asked, features),
-        proposed=asked is None or (request.groups is None and "groups" not in request.text),
+        notes=tuple(notes),
+        looked_ahead=_looked_ahead(request, features),
+        proposed=request.features is None or request.groups is None,
     )
 
 
-def _unknown(scan: Scan) -> Unknown:
-    """What gives the error for a column that the file does not have."""
-    return lambda name, what: unknown_column(name, list(scan.columns), scan.source.name, what)
-
-
-def _target(scan: Scan, request: Request) -> str:
+def _label(scan: Scan, request: Request) -> Profile:
     if request.target is None:
         raise ConfigurationError("Which column is to be predicted? Name it with --target COLUMN.")
     profile = scan.column(request.target, "for the label")
     if not profile.distinct:
         raise DataError(profile.sameness)
     profile.check_numbers("label", "Every row needs its label: leave out those without.")
-    return profile.name
+    return profile
 
 
-def _groups(scan: Scan, request: Request, others: set[str]) -> list[Group]:
-    columns = list(scan.columns)
-    if "groups" in request.text:
-        groups = parse_groups(request.text["groups"], columns, _unknown(scan))
-    elif request.groups is not None:
-        groups = list(request.groups)
-    else:
-        return propose_groups(scan, others)
+def _groups(scan: Scan, request: Request) -> list[Group]:
+    """The groups that were asked for, if the columns are fit for them."""
+    groups = list(request.groups or ())
     for column in (column for one in groups for column in one.columns):
         scan.column(column, "for a group")
         if column == request.target:
@@ -173,7 +223,8 @@ def _groups(scan: Scan, request: Request, others: set[str]) -> list[Group]:
             )
     for leaf in (leaf for one in groups for leaf in leaves(one)):
         profile = scan.columns[leaf.column]
-        if reads_numbers(leaf) and profile.kind == "text":
+        numbers = isinstance(leaf, (Cut, Weight)) or (isinstance(leaf, Where) and leaf.is_ordered)
+        if numbers and profile.kind == "text":
             raise DataError(
                 f"Column {quoted(leaf.column)} holds {quoted(profile.text)} in row "
                 f"{profile.text_row}, which is no number, and its groups compare numbers. "
@@ -190,65 +241,49 @@ def _asked(scan: Scan, name: str, bounds: object, target: str) -> tuple[float, f
     if profile.distinct < 2 and bounds is None:
         raise DataError(f"{profile.sameness} Take it off the features.")
     profile.check_complete("Fill in, or take it off the features.")
-    if bounds == LEVELS_WORD or (bounds is None and profile.kind == "text"):
-        return None
-    if profile.kind == "text":
+    if profile.kind == "text" and isinstance(bounds, tuple):
         raise DataError(
             f"Column {quoted(name)} has a range but holds {quoted(profile.text)} in row "
             f"{profile.text_row}, which is no number."
         )
-    return bounds if isinstance(bounds, tuple) else scaling(profile)
+    if isinstance(bounds, tuple):
+        return bounds
+    return None if bounds == LEVELS_WORD else profile.scale
 
 
-def _label_range(profile: Profile) -> tuple[float, float]:
-    if profile.low == profile.high:
+def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, float]:
+    """The range of the label, looked up where it is not given."""
+    low, high = given or (label.low, label.high)
+    if given is None and low == high:
         raise DataError(
-            f"The label column {quoted(profile.name)} holds one value only "
-            f"({amount(profile.low)}), so there is nothing to predict. If others are to come, "
-            "give --range LOW,HIGH."
+            f"The label column {quoted(label.name)} holds one value only ({amount(low)}), so there "
+            "is nothing to predict. If others are to come, give --range LOW,HIGH."
         )
-    return profile.low, profile.high
-
-
-def _checked_range(profile: Profile, bounds: tuple[float, float]) -> tuple[float, float]:
-    low, high = bounds
     if not low < high:
         raise ConfigurationError(f"The range {low:g},{high:g} is not one: LOW is below HIGH.")
-    for value in (profile.low, profile.high):
+    for value in (label.low, label.high):
         if not low <= value <= high:
             raise DataError(
-                f"The label column {quoted(profile.name)} holds {value:g}, which is outside the "
+                f"The label column {quoted(label.name)} holds {value:g}, which is outside the "
                 f"range {low:g},{high:g}. Give a range that holds every label."
             )
     return low, high
 
 
-def _looked_ahead(request: Request, asked: object, features: Features) -> tuple[str, ...]:
-    found = []
-    if request.range is None:
-        found.append("the range of the label")
-    given = asked if isinstance(asked, dict) else {}
+def _looked_ahead(request: Request, features: Features) -> tuple[str, ...]:
+    given = request.features or {}
     looked_up = [name for name, bounds in features.items() if bounds and not given.get(name)]
-    if looked_up:
-        one = len(looked_up) == 1
-        what = f"{shown(looked_up[0])} is" if one else f"{len(looked_up)} features are"
-        found.append(f"the range{'' if one else 's'} that {what} scaled from")
-    proposed = ["groups"] if request.groups is None and "groups" not in request.text else []
-    proposed += ["features"] if asked is None else []
-    if proposed:
-        found.append(f"which columns are {' and which are '.join(proposed)}")
-    if request.order is not None:
-        found.append("the order of the rows")
-    return tuple(found)
-
-
-@dataclass
-class Proposal:
-    """Features, and what to say about columns: things to know, and things that stop a run."""
-
-    features: Features = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    scaled = f"the ranges that {len(looked_up)} features are scaled from"
+    if len(looked_up) == 1:
+        scaled = f"the range that {shown(looked_up[0])} is scaled from"
+    proposed = [key for key in ("groups", "features") if getattr(request, key) is None]
+    found = {
+        "the range of the label": request.range is None,
+        scaled: looked_up,
+        f"which columns are {' and which are '.join(proposed)}": proposed,
+        "the order of the rows": request.order is not None,
+    }
+    return tuple(text for text, is_so in found.items() if is_so)
 
 
 def propose_groups(scan: Scan, others: Collection[str]) -> list[Group]:
@@ -258,87 +293,72 @@ def propose_groups(scan: Scan, others: Collection[str]) -> list[Group]:
     """
     profiles = [p for name, p in scan.columns.items() if name not in others]
     found: list[Group] = [by(p.name) for p in profiles if is_few_valued(p)]
-    if not found:
-        usable = [p for p in profiles if p.kind == "number" and p.low < p.high and not p.infinite]
-        found = [cut(p.name, [(p.low + p.high) / 2]) for p in usable[:3]]
-    return found
+    usable = [p for p in profiles if p.kind == "number" and p.low < p.high and not p.infinite]
+    return found or [cut(p.name, [(p.low + p.high) / 2]) for p in usable[:3]]
 
 
 def is_few_valued(profile: Profile) -> bool:
     """Whether a column's values make groups; numbers that are missing here and there do not."""
-    most = LEVELS
-    if profile.kind == "number":
-        most = FEW if profile.whole and not profile.missing else 0
+    numbers = FEW if profile.whole and not profile.missing else 0
+    most = LEVELS if profile.kind == "text" else numbers
     present = profile.rows - profile.missing
     return 2 <= profile.distinct <= most and 2 * profile.distinct <= max(present, 4)
 
 
-def keep_indicators(scan: Scan, groups: Sequence[Group]) -> bool:
-    """Whether the groups may be features too: not where a column has very many values."""
-    return all(scan.columns[one.column].distinct <= LEVELS for one in groups if isinstance(one, By))
-
-
 def propose_features(
     scan: Scan, others: Collection[str], groups: Sequence[Group], indicators: bool
-) -> Proposal:
+) -> tuple[Features, list[str], list[str]]:
     """Every usable column that is not a feature already, as the indicators of its groups.
 
     A column whose every value is a group holds names, whatever they look like: it is never read as
-    a number.
+    a number. Beside the features: what to know about columns, and what should stop a run.
     """
-    proposal = Proposal()
+    features: Features = {}
+    warnings: list[str] = []
+    problems: list[str] = []
     named = {one.column for one in groups if isinstance(one, By)}
     covered = named if indicators else {n for n in named if scan.columns[n].distinct > LEVELS}
     weights = {column for one in groups for column in one.weight_columns}
     grouped = {column for one in groups for column in one.columns}
     for name, profile in scan.columns.items():
+        text, many = profile.kind == "text", profile.distinct
         if name in others or name in covered or name in weights:
             continue
-        if profile.distinct < 2:
-            proposal.problems.append(profile.sameness)
-        elif profile.kind == "text" and _too_many(profile):
+        if many < 2:
+            problems.append(profile.sameness)
+        elif text and (many > LEVELS or 2 * many > max(profile.rows, 4)):
             if name not in grouped:
-                proposal.warnings.append(
-                    f"Column {quoted(name)} is left out: it has {_count(profile)} different "
+                warnings.append(
+                    f"Column {quoted(name)} is left out: it has {profile.count} different "
                     f"texts in {profile.rows:,} rows, too many for a feature. (For groups it can "
                     "be named in --groups.)"
                 )
-        elif profile.missing and (name in named or (profile.kind == "text" and name in grouped)):
+        elif profile.missing and (name in named or (text and name in grouped)):
             pass  # groups may be missing, features may not
-        elif profile.missing:
-            proposal.problems.append(profile.gaps)
-        elif profile.infinite:
-            proposal.problems.append(profile.infinity)
+        elif profile.missing or profile.infinite:
+            problems.append(profile.gaps if profile.missing else profile.infinity)
         else:
-            proposal.features[name] = None if name in named else scaling(profile)
-    return proposal
-
-
-def scaling(profile: Profile) -> tuple[float, float] | None:
-    """The range that a column of numbers is scaled from; None for text."""
-    return None if profile.kind == "text" else (profile.low, profile.high)
+            features[name] = None if name in named else profile.scale
+    return features, warnings, problems
 
 
 def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str) -> list[str]:
     """What to tell about the groups and features that will be used."""
-    found = []
-    found_leaves = [leaf for one in groups for leaf in leaves(one)]
-    for column in dict.fromkeys(leaf.column for leaf in found_leaves if isinstance(leaf, By)):
-        profile = scan.columns[column]
-        if profile.distinct > MANY:
-            found.append(
-                f"Column {quoted(column)} has {_count(profile)} values and each is a group of its "
-                "own: memory, time and the report grow with them, and groups of few rows learn "
-                "little."
-            )
-    for name in features:
-        if abs(scan.columns[name].correlation) >= SUSPICIOUS:
-            found.append(
-                f"Feature {quoted(name)} correlates with the label {quoted(target)} at "
-                f"{scan.columns[name].correlation:.2f}. If it becomes known only with the label, "
-                f"leave it out: --drop {shown(name)}."
-            )
-    return found
+    every = [leaf for one in groups for leaf in leaves(one)]
+    large = [
+        f"Column {quoted(name)} has {scan.columns[name].count} values and each is a group of its "
+        "own: memory, time and the report grow with them, and groups of few rows learn little."
+        for name in dict.fromkeys(leaf.column for leaf in every if isinstance(leaf, By))
+        if scan.columns[name].distinct > MANY
+    ]
+    suspicious = [
+        f"Feature {quoted(name)} correlates with the label {quoted(target)} at "
+        f"{scan.columns[name].correlation:.2f}. If it becomes known only with the label, "
+        f"leave it out: --drop {shown(name)}."
+        for name in features
+        if abs(scan.columns[name].correlation) >= SUSPICIOUS
+    ]
+    return large + suspicious
 
 
 def spans_constant(groups: Sequence[Group], features: Features, indicators: bool) -> bool:
@@ -347,21 +367,8 @@ def spans_constant(groups: Sequence[Group], features: Features, indicators: bool
     return (indicators and partition) or any(bounds is None for bounds in features.values())
 
 
-def _too_many(profile: Profile) -> bool:
-    return profile.distinct > LEVELS or 2 * profile.distinct > max(profile.rows, 4)
-
-
-def _count(profile: Profile) -> str:
-    return f"over {profile.distinct - 1:,}" if profile.values is None else amount(profile.distinct)
-
-
 def leaves(group: Group) -> list[Leaf]:
     """The parts of a declaration that read a column."""
     if isinstance(group, Leaf):
         return [group]
     return [leaf for member in group.members for leaf in leaves(member)]
-
-
-def reads_numbers(leaf: Leaf) -> bool:
-    """Whether the groups of a leaf compare numbers."""
-    return isinstance(leaf, (Cut, Weight)) or (isinstance(leaf, Where) and leaf.is_ordered)

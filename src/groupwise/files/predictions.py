@@ -1,43 +1,33 @@
 """Predictions as CSV, a piece of the stream at a time."""
 
-from typing import IO, TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
+import pyarrow.csv as arrow
 
-if TYPE_CHECKING:
-    from groupwise.groups import FrameMembership
+from groupwise.groups import FrameMembership
 
 SEPARATOR = "; "
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Text that begins so would be a formula to a spreadsheet; it gets an apostrophe before it."""
 
 
-class PredictionFile:
-    """Columns row, prediction, label where it is known, and the awake groups."""
+@contextmanager
+def prediction_file(file: IO[bytes], labels: bool = True) -> Iterator[Callable[..., None]]:
+    """Columns row, prediction, label where it is known, and the awake groups.
 
-    def __init__(self, file: IO[bytes], labels: bool = True) -> None:
-        import pyarrow as pa
-        import pyarrow.csv as arrow
-
-        columns = ["row", "prediction", *(["label"] if labels else []), "groups"]
-        kinds = [pa.int64(), pa.float64(), *([pa.float64()] if labels else []), pa.string()]
-        file.write((",".join(columns) + "\n").encode())
-        self.schema = pa.schema(list(zip(columns, kinds, strict=True)))
-        options = arrow.WriteOptions(include_header=False)
-        self.writer = arrow.CSVWriter(file, self.schema, write_options=options)
-
-    def write(self, rows: Any, prediction: Any, labels: Any, groups: Any) -> None:
-        """Some rows; ``labels`` is None where they are not known."""
-        import pyarrow as pa
-
-        columns = [rows, prediction, *([] if labels is None else [labels]), groups]
-        self.writer.write_table(pa.table(columns, schema=self.schema))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.writer.close()
+    Gives a function that takes these columns and writes some rows.
+    """
+    label = {"label": pa.float64()} if labels else {}
+    kinds = {"row": pa.int64(), "prediction": pa.float64(), **label, "groups": pa.string()}
+    file.write((",".join(kinds) + "\n").encode())
+    schema, options = pa.schema(kinds), arrow.WriteOptions(include_header=False)
+    with arrow.CSVWriter(file, schema, write_options=options) as writer:
+        yield lambda *columns: writer.write_table(pa.table(list(columns), schema=schema))
 
 
 def guarded(text: str) -> str:
@@ -45,11 +35,8 @@ def guarded(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
-def joined(membership: "FrameMembership") -> Any:
+def joined(membership: FrameMembership) -> Any:
     """The awake groups of every row, as one text."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
     names = pa.array([str(name) for name in membership.names], pa.string())
     cells = names.take(pa.array(membership.indices))
     rows = pa.ListArray.from_arrays(pa.array(membership.indptr.astype(np.int32)), cells)

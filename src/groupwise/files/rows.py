@@ -7,19 +7,19 @@ temporary files, each a stretch of the order, and sorted stretch by stretch.
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
 
 from groupwise.errors import DataError, FeatureError, GroupError, LabelError
 from groupwise.files.scan import Kind, Scan, as_numbers, first_text, unknown_column
-from groupwise.files.source import Source
+from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import quoted, shown
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from groupwise.progress import progress_bar
 
 AT_MOST = 50_000
 """Rows at a time: what bounds the memory."""
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
     """Rows, and their numbers in the file, counted from 1."""
 
     numbers: Any
-    frame: "pa.Table"
+    frame: pa.Table
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def pieces(scan: Scan, kinds: Mapping[str, Kind], order: str | None, size: int) 
     """All rows in the order of a column, or of the file, with columns of these kinds."""
     ranks = None if order is None else places(scan, order)
     if ranks is None:
-        yield from (piece for piece, _ in in_file_order(scan.source, kinds, size))
+        yield from in_file_order(scan.source, kinds, size)
         return
     for numbers, rows in in_order(scan, kinds, ranks):
         for place in range(0, rows.num_rows, size):
@@ -61,58 +61,55 @@ def pieces(scan: Scan, kinds: Mapping[str, Kind], order: str | None, size: int) 
 
 
 def in_file_order(
-    source: Source, kinds: Mapping[str, Kind], size: int, target: str | None = None
-) -> Iterator[tuple[Piece, int]]:
-    """Pieces of a file, each with the position in the file that has been read up to.
+    source: Source,
+    kinds: Mapping[str, Kind],
+    size: int,
+    target: str | None = None,
+    what: str | None = None,
+) -> Iterator[Piece]:
+    """Pieces of a file; a bar says how much of the file is done, where ``what`` names the work.
 
     Columns that are not there are an error; with JSON Lines only the label's, ``target``.
     """
     start = 1
-    for table, position in in_pieces(_frames(source, kinds, target), size):
-        yield Piece(np.arange(start, start + table.num_rows), table), position
-        start += table.num_rows
+    with progress_bar(source.size, what or "", what is not None) as advance:
+        for table, position in in_pieces(_frames(source, kinds, target), size):
+            yield Piece(np.arange(start, start + table.num_rows), table)
+            start += table.num_rows
+            advance(table.num_rows, position)
 
 
-def in_pieces(tables: "Iterator[tuple[pa.Table, int]]", rows: int) -> Any:
+def in_pieces(tables: Chunks, rows: int) -> Chunks:
     """The same rows, so many at a time, each time with the position of the last table read."""
-    import pyarrow as pa
-
     held: list[Any] = []
     count = position = 0
     for table, position in tables:
         held.append(table)
         count += table.num_rows
-        if count < rows:
-            continue
-        whole = pa.concat_tables(held)
-        for place in range(0, count - count % rows, rows):
-            yield whole.slice(place, rows), position
-        held, count = [whole.slice(count - count % rows)], count % rows
+        if count >= rows:
+            whole = pa.concat_tables(held)
+            for place in range(0, count - count % rows, rows):
+                yield whole.slice(place, rows), position
+            held, count = [whole.slice(count - count % rows)], count % rows
     if count:
         yield pa.concat_tables(held), position
 
 
-def _frames(
-    source: Source, kinds: Mapping[str, Kind], target: str | None = None
-) -> "Iterator[tuple[pa.Table, int]]":
+def _frames(source: Source, kinds: Mapping[str, Kind], target: str | None = None) -> Chunks:
     """The chunks of a file with columns of these kinds, each with the position after it.
 
     A column that a chunk of JSON Lines lacks is missing in all its rows.
     """
-    import pyarrow as pa
-
     start = 0
     for table, position in source.chunks(list(kinds)):
-        absent = [name for name in kinds if name not in table.column_names]
-        if source.format == "JSON Lines":
-            absent = [name for name in absent if name == target]
+        required = [target] if source.format == "JSON Lines" else kinds
+        absent = [name for name in kinds if name in required and name not in table.column_names]
         if absent and not start:
             what = "for the label" if absent[0] == target else "that the model reads"
             raise unknown_column(absent[0], table.column_names, source.name, what)
         arrays = {}
         for name, kind in kinds.items():
-            known = name in table.column_names
-            column = table.column(name) if known else pa.nulls(table.num_rows, pa.string())
+            column = column_of(table, name)
             try:
                 arrays[name] = column.cast(pa.string()) if kind == "text" else as_numbers(column)
             except pa.ArrowInvalid:
@@ -130,17 +127,13 @@ def places(scan: Scan, order: str) -> Any:
 
     Rows with equal keys stay in file order.
     """
-    import pyarrow.compute as compute
-
     profile = scan.columns[order]
     if profile.missing:
         raise DataError(f"{profile.gaps} Rows are to be sorted by {quoted(order)}.")
-    keys = scan.keys
     if profile.kind == "number":
-        numbers = as_numbers(keys).to_numpy()
-        sequence = np.argsort(numbers, kind="stable")
+        sequence = np.argsort(as_numbers(scan.keys).to_numpy(), kind="stable")
     else:
-        sequence = compute.sort_indices(keys).to_numpy()
+        sequence = compute.sort_indices(scan.keys).to_numpy()
     if (np.diff(sequence.astype(np.int64)) > 0).all():
         return None
     ranks = np.empty(scan.rows, dtype=np.int64)
@@ -148,10 +141,8 @@ def places(scan: Scan, order: str) -> Any:
     return ranks
 
 
-def in_order(scan: Scan, kinds: Mapping[str, Kind], ranks: Any) -> "Iterator[tuple[Any, pa.Table]]":
-    """Row numbers (from 1) and rows, in order, a stretch at a time."""
-    import pyarrow as pa
-
+def in_order(scan: Scan, kinds: Mapping[str, Kind], ranks: Any) -> Iterator[Piece]:
+    """All rows in order, a stretch at a time."""
     stretch = max(STRETCH, -(-scan.rows // STRETCHES))
     with tempfile.TemporaryDirectory(prefix="groupwise-") as folder:
         files = [Path(folder) / str(i) for i in range(-(-scan.rows // stretch))]
@@ -163,29 +154,23 @@ def in_order(scan: Scan, kinds: Mapping[str, Kind], ranks: Any) -> "Iterator[tup
             place = table.column(PLACE).to_numpy()
             within = np.argsort(ranks[place], kind="stable")
             assert ranks[place[within[0]]] == number * stretch
-            yield place[within] + 1, table.drop_columns([PLACE]).take(pa.array(within))
+            yield Piece(place[within] + 1, table.drop_columns([PLACE]).take(pa.array(within)))
 
 
 def _deal(
     source: Source, kinds: Mapping[str, Kind], ranks: Any, stretch: int, files: list[Path]
 ) -> None:
-    import pyarrow as pa
-
     writers: dict[int, Any] = {}
     start = 0
-    try:
+    with ExitStack() as opened:
         for rows, _ in _frames(source, kinds):
             place = np.arange(start, start + rows.num_rows)
             rows = rows.append_column(PLACE, pa.array(place))
             goes_to = ranks[place] // stretch
             for number in np.unique(goes_to).tolist():
                 if number not in writers:
-                    sink = pa.OSFile(str(files[number]), "wb")
-                    writers[number] = sink, pa.ipc.new_stream(sink, rows.schema)
+                    sink = opened.enter_context(pa.OSFile(str(files[number]), "wb"))
+                    writers[number] = opened.enter_context(pa.ipc.new_stream(sink, rows.schema))
                 chosen = pa.array(np.flatnonzero(goes_to == number))
-                writers[number][1].write_table(rows.take(chosen))
+                writers[number].write_table(rows.take(chosen))
             start += rows.num_rows
-    finally:
-        for sink, writer in writers.values():
-            writer.close()
-            sink.close()

@@ -1,21 +1,26 @@
-"""A file through a model: predictions, regret along the way, a snapshot and a report."""
+"""A file through a model: predictions, regret along the way, a snapshot and a report.
+
+Or, as an audit, beside the logged predictions of other models, all of them compared on every group.
+"""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupwise.files.pages import run_page
+from groupwise.files.pages import compare_page, run_page
 from groupwise.files.plan import Plan
-from groupwise.files.predictions import PredictionFile, joined
+from groupwise.files.predictions import joined, prediction_file
 from groupwise.files.rows import AT_MOST, Piece, in_file, pieces
 from groupwise.files.scan import Scan
 from groupwise.files.snapshots import Reading, save
-from groupwise.files.tables import afterwards
-from groupwise.progress import meter
+from groupwise.files.tables import Row, afterwards, ranked
+from groupwise.groups import FrameMembership
+from groupwise.progress import progress_bar
 from groupwise.regret.curves import Curve, Recorder
 from groupwise.report.page import versions
 from groupwise.report.tables import json_text
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from groupwise.replaying import FrameReplay
 
 PREDICTIONS, REGRET, MODEL, REPORT = "predictions.csv", "regret.json", "model.gw", "report.html"
+COMPARISON = "compare.json"
 POINTS = 60
 """Points on a curve, where the groups are few."""
 LEAST = 6
@@ -40,7 +46,11 @@ WIDE = 28
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that is over."""
+    """A run that is over, or an audit of ``players``, models whose predictions were logged.
+
+    ``players`` has the names of these models, and the keys of their regret in a row; ``logged`` the
+    same names, and the curve of every group. ``seconds`` do not count the first pass.
+    """
 
     scan: Scan
     plan: Plan
@@ -49,28 +59,36 @@ class Finished:
     unit: float
     features: int
     seconds: float
+    players: Mapping[str, str]
+    logged: Mapping[str, Mapping[str, Curve]]
+
+    @property
+    def rows(self) -> list[Row]:
+        """A row per group, the worst first; in an audit those on which the first model is worst."""
+        return ranked(self.table.rows, next(iter(self.players.values()), "regret"))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to know about the columns, before and after the run."""
-        return (*self.plan.warnings, *afterwards(self.table.rows, self.plan.target))
-
-    @property
-    def speed(self) -> float:
-        """Rows a second, the first pass not counted."""
-        return self.scan.rows / max(self.seconds, 1e-9)
+        known = [] if self.players else afterwards(self.table.rows, self.plan.target)
+        return (*self.plan.warnings, *known)
 
 
 class Following:
-    """Replays a plan's rows through its model, and takes down the regret table at times."""
+    """Replays a plan's rows through its model, and takes down the regret table at times.
 
-    def __init__(self, found: Scan, plan: Plan) -> None:
+    ``columns`` hold the logged predictions of other models, whose losses are summed by group.
+    """
+
+    def __init__(self, found: Scan, plan: Plan, columns: Sequence[str] = ()) -> None:
         self.scan = found
-        self.plan = plan
+        self.plan = replace(plan, kinds={**plan.kinds, **dict.fromkeys(columns, "number")})
         self.model = plan.model()
-        self.recorder = Recorder()
-        self.done = 0
-        self._next = 0.0
+        self.players = {column: f"regret of {column}" for column in columns}
+        self.recorders = {key: Recorder() for key in ("regret", *self.players.values())}
+        self._losses: dict[str, dict[str, float]] = {name: defaultdict(float) for name in columns}
+        self.done, self._next = 0, 0.0
+        self._started = time.monotonic()
 
     def pieces(
         self, what: str, jobs: int | None, progress: bool
@@ -80,21 +98,33 @@ class Following:
         # Few enough at a time that even a short stream has curves.
         size = max(1, min(AT_MOST, -(-rows // POINTS)))
         # On an error the model is thrown away, and with one copy of it before the first row.
-        with self.model.all_or_nothing(), meter(rows, what, progress) as advance:
+        with self.model.all_or_nothing(), progress_bar(rows, what, progress) as advance:
             for piece in pieces(self.scan, plan.kinds, plan.order, size):
                 with in_file(self.scan.source, piece.numbers):
                     result = self.model.replay(piece.frame, plan.target, jobs)
                 self.done += len(piece.numbers)
+                if self.players:
+                    self._add(piece, result.memberships[0])
                 yield piece, result
-                advance(len(piece.numbers), len(piece.numbers))
+                advance(len(piece.numbers))
+
+    def _add(self, piece: Piece, membership: FrameMembership) -> None:
+        """Sum up what the logged predictions of some rows lose."""
+        labels = piece.frame.column(self.plan.target).to_numpy()
+        rows = np.repeat(np.arange(labels.size), np.diff(membership.indptr))
+        for column, losses in self._losses.items():
+            errors = (piece.frame.column(column).to_numpy() - labels) ** 2
+            weights, least = membership.weights * errors[rows], len(membership.names)
+            sums = np.bincount(membership.indices, weights, least).tolist()
+            for name, loss in zip(membership.names, sums, strict=True):
+                losses[name] += loss
 
     def reached(self) -> Iterable[dict[str, Any]]:
         """Take down the table of the largest groups if it is time to; gives what was noted."""
         if self.done < self._next or self.done >= self.scan.rows:
             return ()
-        groups = min(len(self.model.group_names), FOLLOWED)
-        wanted = points(groups, len(self.model.feature_names))
-        self._next = self.done + self.scan.rows / wanted
+        groups, features = len(self.model.group_names), len(self.model.feature_names)
+        self._next = self.done + self.scan.rows / points(min(groups, FOLLOWED), features)
         return self.record(FOLLOWED)
 
     def record(self, largest: int | None = None) -> "RegretTable":
@@ -103,8 +133,28 @@ class Following:
 
         with threadpool_limits(1):  # solves many small problems sooner than several threads do
             table = self.model.regret(largest)
-        self.recorder.record(self.done, table)
+        for column, losses in self._losses.items():
+            for row in table:
+                row[self.players[column]] = losses[row["group"]] - row["best_loss"]
+        for key, recorder in self.recorders.items():
+            recorder.record(self.done, ({**row, "regret": row[key]} for row in table))
         return table
+
+    def finished(self) -> Finished:
+        """What came of it, when all rows are learned."""
+        table, seconds = self.record(), time.monotonic() - self._started
+        curves = {key: recorder.curves() for key, recorder in self.recorders.items()}
+        return Finished(
+            scan=self.scan,
+            plan=self.plan,
+            table=table,
+            curves=curves["regret"],
+            unit=self.model.loss.unit,
+            features=len(self.model.feature_names),
+            seconds=seconds,
+            players=self.players,
+            logged={column: curves[key] for column, key in self.players.items()},
+        )
 
 
 def points(groups: int, features: int) -> int:
@@ -122,46 +172,51 @@ def run(
 ) -> Finished:
     """Run a plan and write everything that comes of it to ``out``."""
     following = Following(found, plan)
-    model = following.model
-    started = time.monotonic()
     with outputs(out) as files:
-        with (
-            files.path(PREDICTIONS).open("wb") as stream,
-            PredictionFile(stream) as predictions,
-        ):
+        with files.path(PREDICTIONS).open("wb") as stream, prediction_file(stream) as write:
             for piece, result in following.pieces("predict and learn", jobs, progress):
                 labels = piece.frame.column(plan.target)
-                (membership,) = result.memberships
-                predictions.write(piece.numbers, result.prediction, labels, joined(membership))
+                write(piece.numbers, result.prediction, labels, joined(result.memberships[0]))
                 following.reached()
-        table = following.record()
-        seconds = time.monotonic() - started
-        width, unit = len(model.feature_names), model.loss.unit
-        curves = following.recorder.curves()
-        finished = Finished(found, plan, table, curves, unit, width, seconds)
-        save(model, files.path(MODEL), Reading(plan.target, plan.kinds))
+        finished = following.finished()
+        save(following.model, files.path(MODEL), Reading(plan.target, plan.kinds))
         files.path(REGRET).write_text(json_text(record(finished)), "utf-8")
         files.path(REPORT).write_text(run_page(finished), "utf-8")
         files.publish()
     return finished
 
 
+def compare(
+    found: Scan,
+    plan: Plan,
+    columns: Sequence[str],
+    out: Path | None,
+    jobs: int | None = None,
+    progress: bool = True,
+) -> Finished:
+    """Run groupwise beside the logged predictions, and compare all of them on every group."""
+    following = Following(found, plan, columns)
+    for _ in following.pieces("compare", jobs, progress):
+        following.reached()
+    compared = following.finished()
+    if out is not None:
+        with outputs(out) as files:
+            files.path(COMPARISON).write_text(json_text(record(compared)), "utf-8")
+            files.path(REPORT).write_text(compare_page(compared), "utf-8")
+            files.publish()
+    return compared
+
+
 def record(finished: Finished) -> dict[str, Any]:
-    """All figures of a run as plain values."""
+    """All figures of a run or an audit, its data and its settings, as plain values."""
+    found, plan, players = finished.scan, finished.plan, finished.players
+    audited = [_audited(row, players) for row in finished.rows] if players else None
     return {
         "schema": 1,
-        "rows": finished.table.rows,
+        "rows": audited or finished.table.rows,
         "comparator": finished.table.comparator,
-        "rounds": finished.scan.rows,
-        **facts(finished.scan, finished.plan),
-        "warnings": list(finished.warnings),
-        "versions": versions(),
-    }
-
-
-def facts(found: Scan, plan: Plan) -> dict[str, Any]:
-    """The data and the settings as plain values."""
-    return {
+        **({"predictions": list(players)} if players else {}),
+        "rounds": found.rows,
         "data": {
             "name": found.source.name,
             "format": found.source.format,
@@ -182,5 +237,17 @@ def facts(found: Scan, plan: Plan) -> dict[str, Any]:
             "groups": [declaration.to_dict() for declaration in plan.groups],
         },
         "looked_ahead": list(plan.looked_ahead),
-        "warnings": list(plan.warnings),
+        "warnings": list(finished.warnings),
+        "versions": versions(),
+    }
+
+
+def _audited(row: Row, players: Mapping[str, str]) -> Row:
+    """A row for JSON, the logged models under their names."""
+    return {
+        **{key: value for key, value in row.items() if key not in players.values()},
+        "predictions": {
+            name: {"loss": row[key] + row["best_loss"], "regret": row[key]}
+            for name, key in players.items()
+        },
     }

@@ -1,14 +1,18 @@
 """The first pass over a file: what its columns hold, numbers or text."""
 
+import difflib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
 
 from groupwise.errors import DataError
-from groupwise.files.source import Source
-from groupwise.files.text import listed, quoted, shown
-from groupwise.progress import Advance, meter
+from groupwise.files.source import Source, column_of
+from groupwise.files.text import amount, listed, quoted, shown
+from groupwise.progress import progress_bar
 
 Kind = Literal["number", "text"]
 MISSING = ("NA", "N/A", "NaN", "nan", "null")
@@ -21,7 +25,12 @@ COUNTED = 20_000
 
 @dataclass
 class Profile:
-    """What one column holds. Rows are counted from 1."""
+    """What one column holds. Rows are counted from 1.
+
+    ``infinite`` is the first row that holds no finite number, ``text_row`` the first that holds
+    ``text``. ``values`` are the distinct values as text, None where there are more than are
+    counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers.
+    """
 
     name: str
     kind: Kind = "number"
@@ -32,19 +41,25 @@ class Profile:
     high: float = float("-inf")
     whole: bool = True
     infinite: int = 0
-    """The first row that holds no finite number."""
     values: set[str] | None = field(default_factory=set)
-    """The distinct values as text; None where there are more than are counted."""
     text_row: int = 0
-    """The first row that holds text, and the text."""
     text: str = ""
     sums: Any = None
-    """Of x, x², xy, y, y² against the label, where both are numbers."""
 
     @property
     def distinct(self) -> int:
         """How many values there are, as far as they are counted."""
         return COUNTED + 1 if self.values is None else len(self.values)
+
+    @property
+    def count(self) -> str:
+        """How many values there are, in words."""
+        return f"over {COUNTED:,}" if self.values is None else amount(self.distinct)
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """The range that numbers are scaled from; None for text."""
+        return None if self.kind == "text" else (self.low, self.high)
 
     @property
     def correlation(self) -> float:
@@ -93,13 +108,15 @@ class Profile:
 
 @dataclass
 class Scan:
-    """What a first pass has found: profiles by column, in file order."""
+    """What a first pass has found: profiles by column, in file order.
+
+    ``keys`` is the column to sort by, where one was asked for.
+    """
 
     source: Source
     rows: int
     columns: dict[str, Profile]
     keys: Any = None
-    """The column to sort by, where one was asked for."""
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -109,14 +126,16 @@ class Scan:
     def column(self, name: str, what: str) -> Profile:
         """The profile of a column that was asked for."""
         if name not in self.columns:
-            raise unknown_column(name, list(self.columns), self.source.name, what)
+            raise self.unknown(name, what)
         return self.columns[name]
+
+    def unknown(self, name: str, what: str) -> DataError:
+        """The error for a column that is not there."""
+        return unknown_column(name, list(self.columns), self.source.name, what)
 
 
 def unknown_column(name: str, columns: list[str], source: str, what: str) -> DataError:
     """The error for a column that is not there."""
-    import difflib
-
     close = difflib.get_close_matches(name, columns, 1)
     guess = f" Did you mean {quoted(close[0])}?" if close else ""
     return DataError(
@@ -131,61 +150,42 @@ def scan(
     progress: bool = False,
 ) -> Scan:
     """Read a file once, and look at every column."""
-    with meter(source.size, "first pass", progress) as advance:
-        return _scan(source, target, order, advance)
-
-
-def _scan(source: Source, target: str | None, order: str | None, advance: Advance) -> Scan:
-    import pyarrow as pa
-
-    profiles: dict[str, Profile] = {}
+    found = Scan(source, 0, {})
     keys: list[Any] = []
-    rows = position = 0
-    for table, reached in source.chunks():
-        for name in table.column_names:
-            if name not in profiles:
-                # A field that appears later was missing so far.
-                late = {"missing": rows, "first_missing": 1} if rows else {}
-                profiles[name] = Profile(name, rows=rows, **late)  # type: ignore[arg-type]
-        for name in (target, order):
-            if name is not None and name not in profiles and source.format != "JSON Lines":
-                what = "for the label" if name == target else "to sort by"
-                raise unknown_column(name, list(profiles), source.name, what)
-        labels = None
-        if target is not None and target in table.column_names:
-            labels = _look(profiles[target], table.column(target), None, rows)
-        for name, profile in profiles.items():
-            if name not in table.column_names:
-                profile.missing += table.num_rows
-                profile.first_missing = profile.first_missing or rows + 1
-                profile.rows += table.num_rows
-            elif name != target:
-                _look(profile, table.column(name), labels, rows)
-        if order is not None:
-            absent = order not in table.column_names
-            keys.append(pa.nulls(table.num_rows, pa.string()) if absent else table.column(order))
-        rows += table.num_rows
-        advance(table.num_rows, reached - position)
-        position = reached
-    if not rows:
+    with progress_bar(source.size, "first pass", progress) as advance:
+        for table, position in source.chunks():
+            found.columns |= {  # a field that appears later was missing so far
+                name: Profile(name, "number", found.rows, found.rows, min(found.rows, 1))
+                for name in table.column_names
+                if name not in found.columns
+            }
+            for name, what in ((target, "for the label"), (order, "to sort by")):
+                if name is not None and source.format != "JSON Lines":
+                    found.column(name, what)
+            labels = None
+            for name in sorted(found.columns, key=lambda name: name != target):  # the label first
+                numbers = _look(found.columns[name], table, labels)
+                labels = numbers if name == target else labels
+            if order is not None:
+                keys += column_of(table, order).chunks
+            found.rows += table.num_rows
+            advance(table.num_rows, position)
+    if not found.rows:
         raise DataError(f"{shown(source.name)} has no rows.")
-    for profile in profiles.values():
+    for profile in found.columns.values():
         if profile.missing == profile.rows:
             profile.kind = "text"
         if profile.kind == "number" and profile.values is not None:
             profile.values.difference_update(MISSING)
-    found = Scan(source, rows, profiles)
     if order is not None:
         found.column(order, "to sort by")
-        found.keys = pa.chunked_array([c for part in keys for c in getattr(part, "chunks", [part])])
+        found.keys = pa.chunked_array(keys)
     return found
 
 
-def _look(profile: Profile, column: Any, labels: Any, start: int) -> Any:
-    """Take note of a chunk of a column; gives its numbers, None where it holds text."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
+def _look(profile: Profile, table: pa.Table, labels: Any) -> Any:
+    """Take note of a column in a chunk; gives its numbers, None where it holds text."""
+    column, start = column_of(table, profile.name), profile.rows
     profile.rows += len(column)
     numbers = None
     if profile.kind == "number":
@@ -199,10 +199,9 @@ def _look(profile: Profile, column: Any, labels: Any, start: int) -> Any:
             row, profile.text = first_text(column)
             profile.text_row = start + 1 + row
     held = column if numbers is None else numbers
-    if held.null_count:
-        profile.missing += held.null_count
-        if not profile.first_missing:
-            profile.first_missing = start + 1 + compute.index(compute.is_null(held), True).as_py()
+    profile.missing += held.null_count
+    if held.null_count and not profile.first_missing:
+        profile.first_missing = start + 1 + compute.index(compute.is_null(held), True).as_py()
     if profile.values is not None:
         distinct = compute.unique(column).cast(pa.string()).to_pylist()
         profile.values.update(value for value in distinct if value is not None)
@@ -210,36 +209,27 @@ def _look(profile: Profile, column: Any, labels: Any, start: int) -> Any:
             profile.values = None
     if numbers is None:
         return None
-    values = numbers.to_numpy()
-    _note_numbers(profile, values, start)
-    if labels is not None:
-        _note_label(profile, values, labels)
-    return values
+    x, y = numbers.to_numpy(), labels
+    _note_numbers(profile, x, start)
+    if y is not None:
+        with np.errstate(all="ignore"):
+            sums = np.array([x.size, x.sum(), (x * x).sum(), (x * y).sum(), y.sum(), (y * y).sum()])
+        profile.sums = sums if profile.sums is None else profile.sums + sums
+    return x
 
 
 def _note_numbers(profile: Profile, values: Any, start: int) -> None:
     present = values[~np.isnan(values)]
-    if not present.size:
-        return
-    profile.low = min(profile.low, float(present.min()))
-    profile.high = max(profile.high, float(present.max()))
-    if not profile.infinite and not np.isfinite(present).all():
+    profile.low = float(present.min(initial=profile.low))
+    profile.high = float(present.max(initial=profile.high))
+    if np.isfinite(present).all():
+        profile.whole = profile.whole and bool((present == np.rint(present)).all())
+    elif not profile.infinite:
         profile.infinite = start + 1 + int(np.flatnonzero(np.isinf(values))[0])
-    if profile.whole and np.isfinite(present).all():
-        profile.whole = bool((present == np.rint(present)).all())
-
-
-def _note_label(profile: Profile, x: Any, y: Any) -> None:
-    with np.errstate(all="ignore"):
-        sums = np.array([x.size, x.sum(), (x * x).sum(), (x * y).sum(), y.sum(), (y * y).sum()])
-    profile.sums = sums if profile.sums is None else profile.sums + sums
 
 
 def as_numbers(column: Any) -> Any:
     """The column as float64, missing cells null; ``ArrowInvalid`` where that cannot be done."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
     if not pa.types.is_string(column.type):
         return column.cast(pa.float64())
     try:
@@ -254,17 +244,12 @@ def as_numbers(column: Any) -> Any:
 
 def are_identifiers(column: Any, numbers: Any) -> bool:
     """Whether these are whole numbers too long to be told apart as float64."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
     largest = compute.max(compute.abs(numbers)).as_py()
-    if largest is None or not EXACT < largest < float(2**63):
-        return False
-    try:
-        column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return False
-    return True
+    if largest is not None and EXACT < largest < float(2**63):
+        with suppress(pa.ArrowInvalid):
+            column.cast(pa.int64())
+            return True
+    return False
 
 
 def first_text(column: Any) -> tuple[int, str]:

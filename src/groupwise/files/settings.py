@@ -1,34 +1,18 @@
 """What a run is asked for, on the command line and in a TOML file."""
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groupwise.errors import ConfigurationError, GroupError
 from groupwise.files.text import listed, quoted, shown
-from groupwise.groups import Group, dumps, from_dict
-from groupwise.groups.text import parse_names
-
-if TYPE_CHECKING:
-    from groupwise.files.plan import Plan
+from groupwise.groups import Group, from_dict
+from groupwise.groups.text import Unknown, parse_features, parse_groups, parse_names
 
 LEVELS_WORD = "levels"
 """In the table of features: text, one 0/1 feature for each level."""
-KEYS = (
-    "target",
-    "range",
-    "order",
-    "drop",
-    "learner",
-    "aggregator",
-    "penalty",
-    "indicators",
-    "features",
-    "groups",
-)
 
 
 @dataclass(frozen=True)
@@ -50,18 +34,20 @@ class Request:
 
     def with_options(self, **given: Any) -> "Request":
         """The same, with what the command line says instead where it says something."""
-        text = {key: given.pop(key) for key in ("groups", "features") if given.get(key) is not None}
-        return replace(
-            self,
-            text=text,
-            **{k: v for k, v in given.items() if v is not None and k not in ("groups", "features")},
-        )
+        said = {key: value for key, value in given.items() if value is not None}
+        text: dict[str, str] = {key: said.pop(key) for key in ("groups", "features") if key in said}
+        return replace(self, text=text, **said)
+
+    def read(self, columns: Sequence[str], unknown: Unknown) -> "Request":
+        """The same, groups and features on the command line read as ``parse_groups`` has it."""
+        parsers: dict[str, Any] = {"groups": parse_groups, "features": parse_features}
+        found = {key: parsers[key](text, columns, unknown) for key, text in self.text.items()}
+        return replace(self, **found)
 
 
 def request_from(config: Path | None, **options: Any) -> Request:
     """What the command line and the file together ask for; the command line comes first."""
-    if options.get("range") is not None:
-        options["range"] = as_range(options["range"])
+    options["range"] = as_range(options.get("range"))
     if options.get("drop") is not None:
         options["drop"] = tuple(parse_names(options["drop"]))
     return read_config(config).with_options(**options)
@@ -72,57 +58,57 @@ def read_config(path: Path | None) -> Request:
     if path is None:
         return Request()
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
+        return _request(tomllib.loads(path.read_text("utf-8")))
     except OSError as error:
         raise ConfigurationError(f"Cannot read {path}: {error.strerror or error}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
-    unknown = [key for key in document if key not in KEYS]
-    if unknown:
-        raise ConfigurationError(
-            f"{path}: unknown key {quoted(unknown[0])}. Known are {listed(KEYS)}."
-        )
-    try:
-        return _request(document)
     except (ConfigurationError, GroupError) as error:
         raise ConfigurationError(f"{path}: {error}") from None
 
 
-def _request(document: dict[str, Any]) -> Request:
-    found = dict(document)
+def _request(found: dict[str, Any]) -> Request:
+    known = [one.name for one in fields(Request) if one.name != "text"]
+    unknown = [key for key in found if key not in known]
+    if unknown:
+        raise ConfigurationError(f"unknown key {quoted(unknown[0])}. Known are {listed(known)}.")
     for key in ("target", "order", "learner", "aggregator"):
         if key in found and not isinstance(found[key], str):
             raise ConfigurationError(f"{key} holds {found[key]!r}. Give text.")
     if "indicators" in found and not isinstance(found["indicators"], bool):
         raise ConfigurationError("indicators is true or false.")
-    if "range" in found:
-        found["range"] = _pair(found["range"], "range")
-    if "drop" in found:
-        found["drop"] = tuple(_texts(found["drop"], "drop"))
-    if "features" in found:
-        found["features"] = _features(found["features"])
-    if "groups" in found:
-        if not isinstance(found["groups"], list):
-            raise ConfigurationError("groups is no list. Write [[groups]] tables.")
-        found["groups"] = [from_dict(table) for table in found["groups"]]
-    return Request(**found)
+    readers: dict[str, Any] = {
+        "range": _pair,
+        "drop": _texts,
+        "features": _features,
+        "groups": _groups,
+    }
+    return Request(
+        **{key: readers[key](one, key) if key in readers else one for key, one in found.items()}
+    )
 
 
-def _features(given: Any) -> dict[str, tuple[float, float] | str | None]:
+def _groups(given: Any, key: str) -> list[Group]:
+    if not isinstance(given, list):
+        raise ConfigurationError(f"{key} is no list. Write [[groups]] tables.")
+    return [from_dict(table) for table in given]
+
+
+def _features(given: Any, key: str) -> dict[str, tuple[float, float] | str | None]:
     if isinstance(given, list):
-        return dict.fromkeys(_texts(given, "features"))
+        return dict.fromkeys(_texts(given, key))
     if not isinstance(given, dict):
-        raise ConfigurationError("features is a list of names or a table of ranges.")
+        raise ConfigurationError(f"{key} is a list of names or a table of ranges.")
     return {
-        name: LEVELS_WORD if value == LEVELS_WORD else _pair(value, f"features.{name}")
+        name: LEVELS_WORD if value == LEVELS_WORD else _pair(value, f"{key}.{name}")
         for name, value in given.items()
     }
 
 
-def _texts(given: Any, key: str) -> list[str]:
+def _texts(given: Any, key: str) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         raise ConfigurationError(f"{key} is a list of column names.")
-    return given
+    return tuple(given)
 
 
 def _pair(given: Any, key: str) -> tuple[float, float]:
@@ -152,30 +138,3 @@ def as_range(text: str | None) -> tuple[float, float] | None:
             f"--range {shown(text)} is not LOW,HIGH: two numbers with a comma between them."
         ) from None
     return low, high
-
-
-def as_toml(plan: "Plan", notes: Sequence[str] = ()) -> str:
-    """A plan as the TOML file that asks for it, notes as comments at the top."""
-    import tomli_w
-
-    fields: dict[str, Any] = {"target": plan.target, "range": list(plan.range)}
-    if plan.order is not None:
-        fields["order"] = plan.order
-    fields |= {
-        "learner": plan.learner,
-        "aggregator": plan.aggregator,
-        "penalty": plan.penalty,
-        "indicators": plan.indicators,
-        "features": {
-            name: LEVELS_WORD if bounds is None else list(bounds)
-            for name, bounds in plan.features.items()
-        },
-    }
-    comments = "".join(f"# {shown(note, 1000)}\n" for note in notes)
-    text = _short_lists(tomli_w.dumps(fields))
-    return f"{comments}{text}\n{dumps(plan.groups)}"
-
-
-def _short_lists(text: str) -> str:
-    """Pairs of numbers on one line."""
-    return re.sub(r"\[\n\s+([^\n]+),\n\s+([^\n]+),\n\]", r"[\1, \2]", text)

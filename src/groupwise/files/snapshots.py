@@ -3,18 +3,18 @@
 import math
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from groupwise import archive
 from groupwise.errors import DataError, SnapshotError
-from groupwise.files.predictions import SEPARATOR, PredictionFile, guarded
+from groupwise.files.predictions import SEPARATOR, guarded, prediction_file
 from groupwise.files.rows import AT_MOST, in_file, in_file_order
 from groupwise.files.scan import Kind, scan
-from groupwise.progress import meter
 from groupwise.writing import replaced
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ class Reading:
 
 def save(model: "Groupwise", path: Path, reading: Reading) -> None:
     """Write a snapshot, which ``groupwise.load`` reads too."""
-    table = {"target": reading.target, "kinds": dict(reading.kinds or {}) or None}
-    model.save(path, table=table)
+    model.save(path, table={"target": reading.target, "kinds": dict(reading.kinds or {}) or None})
 
 
 def load(path: Path) -> "tuple[Groupwise, Reading]":
@@ -69,17 +68,14 @@ def learn(
     target = target or reading.target
     if target is None:
         raise DataError(f"{path} does not say which column holds the label. Give --target COLUMN.")
-    kinds = _kinds(model, reading, source, target)
-    kinds[target] = "number"
-    rows, loss, read = 0, 0.0, 0
-    with model.all_or_nothing(), meter(source.size, "learn", True) as advance:
-        for piece, position in in_file_order(source, kinds, AT_MOST, target):
+    kinds = {**_kinds(model, reading, source, target), target: "number"}
+    rows, loss = 0, 0.0
+    with model.all_or_nothing():
+        for piece in in_file_order(source, kinds, AT_MOST, target, "learn"):
             with in_file(source, piece.numbers):
                 result = model.replay(piece.frame, target, jobs)
             rows += len(piece.numbers)
             loss += float(result.loss.sum())
-            advance(len(piece.numbers), position - read)
-            read = position
     save(model, place, Reading(target, kinds))
     return Learned(rows, model.regret().settled, math.sqrt(loss / max(rows, 1)))
 
@@ -91,35 +87,22 @@ def predict(path: Path, source: "Source", target: str | None, out: Path | None) 
     """
     model, reading = load(path)
     target = target or reading.target
-    kinds = _kinds(model, reading, source, target)
-    if target is not None:
-        kinds.pop(target, None)
-    if out is None:
-        with PredictionFile(sys.stdout.buffer, labels=False) as file:
-            return _predict(model, source, kinds, file)
-    with (
-        replaced(out) as part,
-        part.open("wb") as stream,
-        PredictionFile(stream, labels=False) as file,
-    ):
-        return _predict(model, source, kinds, file)
-
-
-def _predict(
-    model: "Groupwise", source: "Source", kinds: dict[str, Kind], file: PredictionFile
-) -> int:
-    count = read = 0
-    with meter(source.size, "predict", True) as advance:
-        for piece, position in in_file_order(source, kinds, PREDICTED_AT_ONCE):
+    known = _kinds(model, reading, source, target)
+    kinds = {name: kind for name, kind in known.items() if name != target}
+    count = 0
+    with ExitStack() as opened:
+        stream: IO[bytes] = sys.stdout.buffer
+        if out is not None:
+            stream = opened.enter_context(opened.enter_context(replaced(out)).open("wb"))
+        write = opened.enter_context(prediction_file(stream, labels=False))
+        for piece in in_file_order(source, kinds, PREDICTED_AT_ONCE, what="predict"):
             predictions, groups = [], []
-            for place, row in enumerate(piece.frame.to_pylist()):
-                with in_file(source, piece.numbers[place : place + 1]):
+            for number, row in zip(piece.numbers, piece.frame.to_pylist(), strict=True):
+                with in_file(source, [number]):
                     predictions.append(model.predict_one(row))
                     groups.append(guarded(SEPARATOR.join(model.groups.of_row(row)[0])))
-            file.write(piece.numbers, np.array(predictions), None, groups)
+            write(piece.numbers, np.array(predictions), groups)
             count += len(predictions)
-            advance(len(predictions), position - read)
-            read = position
     return count
 
 

@@ -16,19 +16,22 @@ import re
 import shutil
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.compute as compute
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as arrow_parquet
 
 from groupwise.errors import DataError
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups.values import value_name
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
@@ -43,7 +46,7 @@ ROWS = 50_000
 """Rows of Parquet at a time."""
 _RAGGED = re.compile(r"(?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
 
-Chunks = Iterator["tuple[pa.Table, int]"]
+Chunks = Iterator[tuple[pa.Table, int]]
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,11 @@ class Source:
 
         ``columns`` names those to read; all by default.
         """
-        readers = {"CSV": _csv, "JSON Lines": _json_lines, "Parquet": _parquet}
-        return readers[self.format](self, columns)
+        return READERS[self.format](self, columns)
 
     def open(self) -> BinaryIO:
         """The bytes of a text file, unpacked."""
-        if self.compressed:
-            return cast(BinaryIO, gzip.open(self.path, "rb"))
-        return self.path.open("rb")
+        return cast(BinaryIO, gzip.open(self.path)) if self.compressed else self.path.open("rb")
 
 
 @contextmanager
@@ -105,29 +105,15 @@ def _source(name: str, path: Path) -> Source:
         raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
     if not start:
         raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
-    if start == PARQUET:
-        return Source(name, path, "Parquet", False)
-    compressed = start.startswith(GZIP)
-    plain = name.lower().removesuffix(".gz")
-    text = Source(name, path, "JSON Lines", compressed)
-    if plain.endswith(JSON_ENDINGS):
-        return text
-    if name == "standard input" and _first_character(text) == b"{":
-        return text
-    return Source(name, path, "CSV", compressed)
-
-
-def _first_character(source: Source) -> bytes:
-    try:
-        with source.open() as file:
-            return file.read(64).lstrip()[:1]
-    except (OSError, EOFError):
-        return b""
+    found = Source(name, path, "Parquet" if start == PARQUET else "CSV", start.startswith(GZIP))
+    objects = start != PARQUET and name.lower().removesuffix(".gz").endswith(JSON_ENDINGS)
+    if name == "standard input":
+        with suppress(OSError, EOFError), found.open() as file:
+            objects = file.read(64).lstrip().startswith(b"{")
+    return replace(found, format="JSON Lines") if objects else found
 
 
 def _csv(source: Source, columns: Sequence[str] | None) -> Chunks:
-    import pyarrow as pa
-
     names, delimiter = _header(source)
     wanted = [i for i, name in enumerate(names) if columns is None or name in columns]
     count = 0
@@ -152,21 +138,18 @@ def _reader(
     wanted: Sequence[int],
     threads: bool = True,
 ) -> Any:
-    import pyarrow as pa
-    import pyarrow.csv as arrow
-
     # Columns are called by number here, so that a header of any kind does no harm.
     numbers = [str(i) for i in range(width)]
-    return arrow.open_csv(
+    return arrow_csv.open_csv(
         pa.CompressedInputStream(file, "gzip") if source.compressed else file,
-        read_options=arrow.ReadOptions(
+        read_options=arrow_csv.ReadOptions(
             block_size=BLOCK,
             column_names=numbers,
             skip_rows_after_names=1,
             use_threads=threads,
         ),
-        parse_options=arrow.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=arrow.ConvertOptions(
+        parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(numbers, pa.string()),
             include_columns=[str(i) for i in wanted],
             null_values=[""],
@@ -219,19 +202,14 @@ def _refusal(source: Source, message: str, width: int, delimiter: str) -> DataEr
 
 def _ragged_row(source: Source, width: int, delimiter: str) -> tuple[str, str]:
     """Which row has how many cells: rows are counted only when one thread reads them."""
-    import pyarrow as pa
-
-    message = ""
-    with pa.OSFile(str(source.path)) as file:
-        try:
-            for _ in _reader(source, file, width, delimiter, [0], threads=False):
-                pass
-        except pa.ArrowInvalid as error:
-            message = str(error)
-    found = _RAGGED.search(message)
-    if found is None or found[1] is None:
-        return "?", "?"
-    return str(int(found[1]) - 1), found[2]  # the header is not counted
+    try:
+        with pa.OSFile(str(source.path)) as file:
+            deque(_reader(source, file, width, delimiter, [0], threads=False), maxlen=0)
+    except pa.ArrowInvalid as error:
+        found = _RAGGED.search(str(error))
+        if found and found[1]:
+            return str(int(found[1]) - 1), found[2]  # the header is not counted
+    return "?", "?"
 
 
 def _not_text(source: Source) -> DataError:
@@ -250,35 +228,28 @@ def _not_text(source: Source) -> DataError:
 
 
 def _json_lines(source: Source, columns: Sequence[str] | None) -> Chunks:
-    import pyarrow as pa
-
-    number = 0
-    with source.path.open("rb") as file:
-        lines: Any = gzip.GzipFile(fileobj=file) if source.compressed else file
-        while True:
-            try:
-                taken = list(itertools.islice(lines, LINES))
-            except (OSError, EOFError) as error:
-                raise DataError(f"Cannot unpack {shown(source.name)}: {error}.") from None
-            if not taken:
-                break
-            first = number + 1
-            number += len(taken)
-            rows = [
-                _row(source, place, line) for place, line in enumerate(taken, first) if line.strip()
-            ]
-            if not rows:
-                continue
-            names = dict.fromkeys(itertools.chain.from_iterable(rows))
-            kept = [name for name in names if columns is None or name in columns]
-            try:
-                arrays = [pa.array([row.get(n) for row in rows], pa.string()) for n in kept]
-            except UnicodeEncodeError:
-                raise DataError(
-                    f"Between lines {first} and {number} of {shown(source.name)} there is half a "
-                    "character (a lone surrogate)."
-                ) from None
-            yield pa.table(dict(zip(kept, arrays, strict=True))), file.tell()
+    first = 1
+    try:
+        with source.path.open("rb") as file:
+            lines: Any = gzip.GzipFile(fileobj=file) if source.compressed else file
+            while taken := list(itertools.islice(lines, LINES)):
+                numbered = enumerate(taken, first)
+                rows = [_row(source, number, line) for number, line in numbered if line.strip()]
+                cells = {
+                    name: pa.array([row.get(name) for row in rows], pa.string())
+                    for name in dict.fromkeys(itertools.chain.from_iterable(rows))
+                    if columns is None or name in columns
+                }
+                if rows:
+                    yield pa.table(cells), file.tell()
+                first += len(taken)
+    except (OSError, EOFError) as error:
+        raise DataError(f"Cannot unpack {shown(source.name)}: {error}.") from None
+    except UnicodeEncodeError:
+        raise DataError(
+            f"Between lines {first} and {first + len(taken) - 1} of {shown(source.name)} there is "
+            "half a character (a lone surrogate)."
+        ) from None
 
 
 def _row(source: Source, number: int, line: bytes) -> dict[str, str | None]:
@@ -304,17 +275,13 @@ def _cell(source: Source, number: int, name: str, value: Any) -> str | None:
             f"Line {number} of {shown(source.name)} has a {type(value).__name__} in "
             f"{quoted(name)}. Give text, numbers, true, false or null."
         )
-    if isinstance(value, float) and abs(value) == float("inf"):
-        return str(value)
-    return value_name(value, name)
+    infinite = isinstance(value, float) and abs(value) == float("inf")
+    return str(value) if infinite else value_name(value, name)
 
 
 def _parquet(source: Source, columns: Sequence[str] | None) -> Chunks:
-    import pyarrow as pa
-    import pyarrow.parquet as arrow
-
     try:
-        with arrow.ParquetFile(source.path) as file:
+        with arrow_parquet.ParquetFile(source.path) as file:
             total = file.metadata.num_rows
             names = [
                 field.name
@@ -334,19 +301,23 @@ def _parquet(source: Source, columns: Sequence[str] | None) -> Chunks:
 
 
 def _plain(column: Any) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = kind.value_type
-    if pa.types.is_integer(kind):
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_integer(column.type):
         try:
             return column.cast(pa.int64())
         except pa.ArrowInvalid:  # beyond 63 bits: an identifier
             return column.cast(pa.string())
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         numbers = column.cast(pa.float64())
         return compute.if_else(compute.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
     return column.cast(pa.string())
+
+
+READERS = {"CSV": _csv, "JSON Lines": _json_lines, "Parquet": _parquet}
+
+
+def column_of(table: pa.Table, name: str) -> Any:
+    """A column of a chunk; missing in all rows where the chunk does not have it."""
+    known = name in table.column_names
+    return table.column(name) if known else pa.chunked_array([pa.nulls(len(table), pa.string())])

@@ -9,9 +9,7 @@ from groupwise.groups import ALWAYS_ON
 from groupwise.report.tables import Cell, Column, Table
 
 if TYPE_CHECKING:
-    from groupwise.files.compare import Comparison
     from groupwise.files.run import Finished
-    from groupwise.regret.table import RegretTable
 
 OURS, SINGLE, BEST = "groupwise", "single model", "best in hindsight"
 EVERYBODY = f"everybody ({ALWAYS_ON})"
@@ -41,11 +39,9 @@ def is_small(row: Row) -> bool:
 
 def ranked(rows: Iterable[Row], key: str = "regret") -> list[Row]:
     """Everybody first; then by regret per round, the largest first; groups of few rounds last."""
-
-    def place(row: Row) -> tuple[bool, bool, float]:
-        return row["group"] != ALWAYS_ON, is_small(row), -per_round(row, key)
-
-    return sorted(rows, key=place)
+    return sorted(
+        rows, key=lambda row: (row["group"] != ALWAYS_ON, is_small(row), -per_round(row, key))
+    )
 
 
 def worst(rows: Iterable[Row], key: str = "regret") -> Row:
@@ -56,18 +52,13 @@ def worst(rows: Iterable[Row], key: str = "regret") -> Row:
 
 def most_gained(rows: Iterable[Row]) -> Row | None:
     """The group on which the single model loses most to us, per round; None where on none."""
-    candidates = [
-        row
+    gains = [
+        (per_round(row, "baseline_regret") - per_round(row), row)
         for row in rows
         if row["baseline_regret"] is not None and not is_small(row) and row["group"] != ALWAYS_ON
     ]
-    best = max(candidates, key=gain, default=None)
-    return best if best is not None and gain(best) > 0.0 else None
-
-
-def gain(row: Row) -> float:
-    """What the single model loses more than we do, per round."""
-    return per_round(row, "baseline_regret") - per_round(row)
+    gain, best = max(gains, key=lambda pair: pair[0], default=(0.0, None))
+    return best if gain > 0.0 else None
 
 
 def afterwards(rows: Iterable[Row], target: str) -> list[str]:
@@ -105,21 +96,24 @@ def group_table(
 ) -> Table:
     """A row per group. ``others`` are further players: heading to the key of their regret."""
     single, best = ("single", "hindsight") if narrow else (SINGLE, BEST)
-    players = {**dict(others or {}), OURS: "regret", single: "baseline_regret"}
+    players = {**(others or {}), OURS: "regret", single: "baseline_regret"}
     error = f"error, in {shown(target, 16)}" if target else "error"
     status = any(row["status"] not in ("proved", "vacuous") for row in rows)
-    digits = _decimals([typical_error(row, key) for row in rows for key in players.values()])
-    columns = [
+    # Decimals that give the largest error about four digits, and all of them the same.
+    errors = [typical_error(row, key) for row in rows for key in players.values()]
+    largest = max(filter(math.isfinite, errors), default=0.0)
+    digits = 2 if largest <= 0.0 else min(8, max(0, 3 - math.floor(math.log10(largest))))
+    columns = (
         Column("group", numeric=False),
         Column("rounds"),
         *(Column(name, error) for name in (*players, best)),
         *(Column(name, "regret") for name in players),
         Column("certificate", "regret"),
         *([Column("status", numeric=False)] if status else []),
-    ]
+    )
     return Table(
         title,
-        tuple(columns),
+        columns,
         tuple(_cells(row, unit, players, status, digits, narrow) for row in rows),
         note,
     )
@@ -140,7 +134,8 @@ def _cells(
     for key in (*players.values(), "certificate"):
         value = math.nan if row[key] is None else float(row[key]) / unit
         empty = key == "certificate" and row["status"] in ("vacuous", "void")
-        cells.append(Cell(_regret(value), "faint" if empty else faint))
+        decimals = 0 if abs(value) >= 1000 else 2  # losses of a whole round, to a hundredth
+        cells.append(Cell(_fixed(value, decimals), "faint" if empty else faint))
     if status:
         cells.append(Cell(row["status"], faint))
     return tuple(cells)
@@ -154,17 +149,6 @@ def _mark(error: float, single: float) -> str:
     return "bad" if error > single * (1.0 + NOTICEABLE) else ""
 
 
-def _regret(value: float) -> str:
-    """Losses of a whole round, to a hundredth."""
-    return _fixed(value, 0 if abs(value) >= 1000 else 2)
-
-
-def _decimals(values: Sequence[float]) -> int:
-    """Decimals that give the largest of these about four digits, and all of them the same."""
-    largest = max((value for value in values if math.isfinite(value)), default=0.0)
-    return 2 if largest <= 0.0 else min(8, max(0, 3 - math.floor(math.log10(largest))))
-
-
 def _fixed(value: float, decimals: int) -> str:
     if not math.isfinite(value):
         return "–"
@@ -172,6 +156,24 @@ def _fixed(value: float, decimals: int) -> str:
         return f"{value:.3e}".replace("-", "−")
     text = f"{value:,.{decimals}f}"
     return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
+
+
+def verdicts(finished: "Finished") -> list[str]:
+    """A sentence about the worst group; in an audit, one for every model."""
+    return [_verdict(finished.rows, *player) for player in finished.players.items()] or [
+        headline(finished.rows)
+    ]
+
+
+def _verdict(rows: Sequence[Row], name: str, key: str) -> str:
+    row = worst(rows, key)
+    return (
+        f"Worst group of {shown(name)}: {title_of(row['group'])}. Over its "
+        f"{amount(row['rounds'])} rounds it is typically off by "
+        f"{amount(typical_error(row, key))}; groupwise would have been off by "
+        f"{amount(typical_error(row))}, and the best linear model for this group alone, in "
+        f"hindsight, by {amount(typical_error(row, None))}."
+    )
 
 
 def headline(rows: Sequence[Row]) -> str:
@@ -187,40 +189,15 @@ def headline(rows: Sequence[Row]) -> str:
     )
 
 
-def summary(finished: "Finished") -> tuple[Table, str]:
-    """The worst groups, and a sentence about the worst."""
-    table = model_summary(finished.table, finished.unit, finished.plan.target, FIRST)
-    return table, headline(finished.table.rows)
-
-
-def model_summary(
-    table: "RegretTable", unit: float, target: str | None, first: int | None
+def summary(
+    rows: Sequence[Row],
+    unit: float,
+    target: str | None,
+    others: Mapping[str, str] | None = None,
+    first: int | None = FIRST,
 ) -> Table:
-    """The worst groups of a model."""
-    rows = ranked(table.rows)
-    return group_table(rows[:first], unit, target, _title(len(rows), first), narrow=True)
-
-
-def comparison_summary(compared: "Comparison") -> tuple[Table, list[str]]:
-    """The groups on which the logged predictions are worst, and a sentence for each of them."""
-    rows, first = compared.rows, FIRST
-    target = compared.plan.target
-    title = _title(len(rows), first)
-    table = group_table(rows[:first], compared.unit, target, title, compared.players, narrow=True)
-    sentences = []
-    for name, key in compared.players.items():
-        row = worst(rows, key)
-        sentences.append(
-            f"Worst group of {shown(name)}: {title_of(row['group'])}. Over its "
-            f"{amount(row['rounds'])} rounds it is typically off by "
-            f"{amount(typical_error(row, key))}; groupwise would have been off by "
-            f"{amount(typical_error(row))}, and the best linear model for this group alone, in "
-            f"hindsight, by {amount(typical_error(row, None))}."
-        )
-    return table, sentences
-
-
-def _title(count: int, first: int | None) -> str:
-    if first is None or count <= first:
-        return f"{count:,} groups, the worst first"
-    return f"The {first} worst of {count:,} groups"
+    """The first groups of many, narrow enough for a terminal."""
+    title = f"{len(rows):,} groups, the worst first"
+    if first is not None and len(rows) > first:
+        title = f"The {first} worst of {len(rows):,} groups"
+    return group_table(rows[:first], unit, target, title, others, narrow=True)

@@ -23,7 +23,7 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     """
     every = list(names)
     more = f" and {len(every) - most:,} more" if len(every) > most else ""
-    return ", ".join(f"'{shown(name, 60)}'" for name in every[:most]) + more
+    return ", ".join(map(quoted, every[:most])) + more
 
 
 def quoted(text: str) -> str:
@@ -39,10 +39,5 @@ def amount(value: float) -> str:
     """
     if value != value or abs(value) == float("inf"):
         return "–"
-    if abs(value) >= 1e9:
-        text = f"{value:.4g}"
-    elif abs(value) >= 1000 or value == int(value):
-        text = f"{value:,.0f}"
-    else:
-        text = f"{value:.4g}"
-    return text.replace("-", "−")
+    whole = abs(value) < 1e9 and (abs(value) >= 1000 or value == int(value))
+    return (f"{value:,.0f}" if whole else f"{value:.4g}").replace("-", "−")

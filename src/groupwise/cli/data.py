@@ -1,0 +1,164 @@
+"""Commands that start from a file of rows: ``init``, ``run`` and ``compare``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from groupwise.cli.options import (
+    AggregatorName,
+    Config,
+    Data,
+    Drop,
+    FeaturesText,
+    GroupsText,
+    Jobs,
+    LabelRange,
+    LearnerName,
+    Order,
+    Target,
+    show_summary,
+    warn,
+)
+
+
+def run(
+    data: Data,
+    target: Target = None,
+    groups: GroupsText = None,
+    features: FeaturesText = None,
+    drop: Drop = None,
+    label_range: LabelRange = None,
+    order: Order = None,
+    config: Config = None,
+    learner: LearnerName = None,
+    aggregator: AggregatorName = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")] = Path(
+        "groupwise-run"
+    ),
+    jobs: Jobs = None,
+) -> None:
+    """Predict every row of a file, learning as it goes, and report the regret on every group.
+
+    Writes predictions.csv, regret.json, model.gw (to go on from) and report.html to --out.
+    Groups and features that are not given are proposed from the columns, and printed as TOML to
+    keep and edit.
+    """
+    from groupwise.files import run as running
+    from groupwise.files.plan import planned
+
+    with planned(
+        data,
+        config,
+        target=target,
+        groups=groups,
+        features=features,
+        drop=drop,
+        range=label_range,
+        order=order,
+        learner=learner,
+        aggregator=aggregator,
+    ) as (found, plan):
+        warn(*plan.warnings)
+        if plan.proposed:
+            typer.echo("# Proposed from the columns; keep it in a file and give it with --config.")
+            typer.echo(plan.toml())
+        finished = running.run(found, plan, out, jobs)
+    show_summary(finished)
+    warn(*finished.warnings[len(plan.warnings) :])
+    speed = found.rows / max(finished.seconds, 1e-9)
+    typer.echo(f"{found.rows:,} rows in {finished.seconds:.1f} s, {speed:,.0f} rows/s.")
+    typer.echo(f"The report is {(out / running.REPORT).resolve()}")
+
+
+def init(
+    data: Data,
+    target: Target = None,
+    groups: GroupsText = None,
+    features: FeaturesText = None,
+    drop: Drop = None,
+    label_range: LabelRange = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.toml", help="Write it there, not to standard output."),
+    ] = None,
+) -> None:
+    """Propose groups and features for a file, as TOML to edit and give to run --config.
+
+    Without --target, the last column of numbers is taken for the label.
+    """
+    from groupwise.files.plan import planned
+    from groupwise.writing import write
+
+    with planned(
+        data,
+        strict=False,
+        target=target,
+        groups=groups,
+        features=features,
+        drop=drop,
+        range=label_range,
+    ) as (_, plan):
+        notes = (*plan.notes, *plan.warnings)
+    text = plan.toml(notes)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    write(out, text)
+    warn(*notes)
+    typer.echo(f"Wrote {out}")
+
+
+def compare(
+    data: Data,
+    prediction: Annotated[
+        list[str],
+        typer.Option(
+            metavar="COLUMN",
+            help="The column of the other model's predictions; again for a further model.",
+            show_default=False,
+        ),
+    ],
+    target: Target = None,
+    groups: GroupsText = None,
+    features: FeaturesText = None,
+    drop: Drop = None,
+    label_range: LabelRange = None,
+    order: Order = None,
+    config: Config = None,
+    learner: LearnerName = None,
+    aggregator: AggregatorName = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Where compare.json and report.html go.", show_default=False
+        ),
+    ] = None,
+    jobs: Jobs = None,
+) -> None:
+    """Audit logged predictions: their regret on every group against the best linear model.
+
+    Beside it stands what groupwise and a single model would have had on the same rows. Prediction
+    columns are never features or groups.
+    """
+    from groupwise.files import run as running
+    from groupwise.files.plan import planned
+
+    with planned(
+        data,
+        config,
+        prediction,
+        target=target,
+        groups=groups,
+        features=features,
+        drop=drop,
+        range=label_range,
+        order=order,
+        learner=learner,
+        aggregator=aggregator,
+    ) as (found, plan):
+        warn(*plan.warnings)
+        compared = running.compare(found, plan, prediction, out, jobs)
+    show_summary(compared)
+    if out is not None:
+        typer.echo(f"The report is {(out / running.REPORT).resolve()}")

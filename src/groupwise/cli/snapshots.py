@@ -1,0 +1,80 @@
+"""Commands that start from a snapshot: ``regret``, ``predict`` and ``learn``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from groupwise.cli.options import Jobs, Rows, Snapshot, Target
+
+
+def regret(
+    model: Snapshot,
+    every: Annotated[bool, typer.Option("--all", help="Show all groups, however many.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: all figures.")] = False,
+) -> None:
+    """Show regret and certificate of every group that a snapshot has seen."""
+    from groupwise.files.snapshots import load
+    from groupwise.files.tables import FIRST, ranked, summary
+    from groupwise.report.tables import console, json_text, show
+
+    loaded, reading = load(model)
+    table = loaded.regret()
+    if as_json:
+        record = {"schema": 1, "rows": table.rows, "comparator": table.comparator}
+        typer.echo(json_text({**record, "rounds": table.settled}), nl=False)
+        return
+    if not table.rows:
+        typer.echo("The model has seen no row yet.")
+        return
+    unit, first = loaded.loss.unit, None if every else FIRST
+    show(console(), summary(ranked(table.rows), unit, reading.target, first=first))
+    typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")
+
+
+def predict(
+    model: Snapshot,
+    rows: Rows,
+    target: Target = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="Write there, not to standard output.")
+    ] = None,
+) -> None:
+    """Predict rows with a snapshot: CSV with row, prediction and awake groups.
+
+    Nothing is learned and the snapshot stays as it is. Labels in the rows are not looked at.
+    """
+    from groupwise.files import snapshots
+    from groupwise.files.source import opened
+
+    with opened(rows) as source:
+        count = snapshots.predict(model, source, target, out)
+    if out is not None:
+        typer.echo(f"{count:,} predictions in {out}")
+
+
+def learn(
+    model: Snapshot,
+    rows: Rows,
+    target: Target = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.gw", help="Write the model there, not over the old one."),
+    ] = None,
+    jobs: Jobs = None,
+) -> None:
+    """Predict and learn further rows, and write the snapshot anew.
+
+    The snapshot is replaced in one step when all rows are learned: until then, and whenever
+    something goes wrong, it is the old one.
+    """
+    from groupwise.files import snapshots
+    from groupwise.files.source import opened
+
+    place = model if out is None else out
+    with opened(rows) as source:
+        learned = snapshots.learn(model, source, target, place, jobs)
+    typer.echo(
+        f"{learned.rows:,} rows learned, {learned.settled:,} in all; their typical error is "
+        f"{learned.error:.6g}. The model is {place}"
+    )
