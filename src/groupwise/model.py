@@ -4,7 +4,7 @@ import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from groupwise.groups import Group, Groups, Member, from_dict
 from groupwise.kernels import compiling
 from groupwise.learners.wrapped import name_of
 from groupwise.losses import Loss, loss_from_dict
-from groupwise.protocols import Aggregator, Awake, Row
+from groupwise.protocols import Aggregator, Awake, Play, Row
 from groupwise.reduction import Reduction
 from groupwise.registry import Registry
 from groupwise.regret.table import RegretTable, regret_table
@@ -144,33 +144,6 @@ class Groupwise:
 
     def predict(self, row: Mapping[str, Any]) -> Ticket:
         """The prediction for a row, as a ticket to settle with its label. Changes nothing else."""
-        ticket = self.preview(row)
-        self._next += 1
-        return ticket
-
-    def predict_one(self, row: Mapping[str, Any]) -> Any:
-        """The prediction that the next ticket would hold; no ticket is issued."""
-        return self.preview(row).prediction
-
-    def learn(self, ticket: Ticket, y: Any) -> None:
-        """Settle a ticket with its label: now or much later, in any order, once."""
-        self.check(ticket)
-        label = self.loss.encode(y)
-        if ticket.members:
-            self._learn(ticket, label)
-        self._settle(ticket.number)
-
-    def learn_one(self, row: Mapping[str, Any], y: Any) -> None:
-        """Learn from a row whose label is known at once; no ticket to keep."""
-        self.learn(self.predict(row), y)
-
-    def forget(self, ticket: Ticket) -> None:
-        """Drop a ticket whose label will never come; its number counts as settled."""
-        self.check(ticket)
-        self._settle(ticket.number)
-
-    def preview(self, row: Mapping[str, Any]) -> Ticket:
-        """The ticket that ``predict`` would issue. Changes nothing."""
         members, weights = self.groups.read(row)
         encoder, number = self._encoder, self._next
         encoded = encoder.encode(row, members)
@@ -189,6 +162,7 @@ class Groupwise:
                 play = self._reduction.predict(number, awake, encoded)
         except TooLargeError:
             raise encoder.refusal(row) from None
+        self._next = number + 1
         return Ticket(
             number,
             dict(row),
@@ -202,6 +176,49 @@ class Groupwise:
             awake,
             encoded,
         )
+
+    def preview(self, row: Mapping[str, Any]) -> Ticket:
+        """The ticket that ``predict`` would issue. Changes nothing."""
+        ticket = self.predict(row)
+        self._next -= 1
+        return ticket
+
+    def predict_one(self, row: Mapping[str, Any]) -> Any:
+        """The prediction that the next ticket would hold; no ticket is issued."""
+        return self.preview(row).prediction
+
+    def learn(self, ticket: Ticket, y: Any) -> None:
+        """Settle a ticket with its label: now or much later, in any order, once."""
+        self.check(ticket)
+        label = self.loss.encode(y)
+        if ticket.members:
+            late = None if ticket.version == self._version else ticket.play
+            if ticket.encoder is self._encoder:
+                awake, row = ticket.awake, ticket.encoded
+                self._reduction.learn(ticket.number, awake, row, label, late)  # type: ignore[arg-type]
+            else:
+                self._learn_anew(ticket, label, late)
+            self._version += 1
+        self._settle(ticket.number)
+
+    def _learn_anew(self, ticket: Ticket, label: Any, late: Play | None) -> None:
+        """The same where groups or features of the ticket may be new, or known by other numbers."""
+        members = self._registry.of_ticket(ticket)
+        awake, new = self._registry.awake(members, ticket.memberships)
+        row = self._encoder.encode(ticket.row, members)
+        self._reserve(awake, new, row)
+        self._reduction.learn(ticket.number, awake, row, label, late)
+        self._registry.admit(new)
+        self._encoder.admit(row)
+
+    def learn_one(self, row: Mapping[str, Any], y: Any) -> None:
+        """Learn from a row whose label is known at once; no ticket to keep."""
+        self.learn(self.predict(row), y)
+
+    def forget(self, ticket: Ticket) -> None:
+        """Drop a ticket whose label will never come; its number counts as settled."""
+        self.check(ticket)
+        self._settle(ticket.number)
 
     def check(self, ticket: Ticket, settled: bool = False) -> None:
         """Raise TicketError unless this model issued the ticket and, if asked, has it open.
@@ -227,21 +244,6 @@ class Groupwise:
         self._settled.add(number)
         if number >= self._next:
             self._next = number + 1
-
-    def _learn(self, ticket: Ticket, label: Any) -> None:
-        late = None if ticket.version == self._version else ticket.play
-        if ticket.encoder is self._encoder:
-            awake, row = cast(Awake, ticket.awake), cast(Row, ticket.encoded)
-            self._reduction.learn(ticket.number, awake, row, label, late)
-        else:
-            members = self._registry.of_ticket(ticket)
-            awake, new = self._registry.awake(members, ticket.memberships)
-            row = self._encoder.encode(ticket.row, members)
-            self._reserve(awake, new, row)
-            self._reduction.learn(ticket.number, awake, row, label, late)
-            self._registry.admit(new)
-            self._encoder.admit(row)
-        self._version += 1
 
     def _reserve(self, awake: Awake, new: Sequence[Member], row: Row) -> None:
         known = len(self._registry)

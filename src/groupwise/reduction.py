@@ -21,7 +21,6 @@ is the same, as learners do not depend on what is played. Learners are behind
 :class:`groupwise.protocols.Bank`, be they compiled or plain Python, of numbers, labels or paths.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -42,6 +41,7 @@ from groupwise.store import Store
 NOBODY = 0.5
 """The scaled play where no group is awake: the middle of the range."""
 ROUNDING = 1e-9
+NAN = float("nan")
 NONE: Index = np.zeros(0, dtype=np.int64)
 _as_play = tuple.__new__  # what Play(...) does, without its frame
 
@@ -151,31 +151,23 @@ class Reduction:
         self, number: int, awake: Awake, said: Any, label: Any, late: Play | None = None
     ) -> None:
         """The second half of step (c), after the learners spoke and were updated."""
-        played = realised = single = math.nan
+        place, share = awake.address or addressed(awake), self.stands_for
+        played = realised = single = NAN
         if late is not None:
             losses, played, realised = self.score(late, label)
-            single = float(losses[-1, 0]) if self.always_on else math.nan
-        place = awake.address or addressed(awake)
+            single = float(losses[-1, 0]) if self.always_on else NAN
         if not self.actions:
+            books, baseline = self._address, self._baseline
             self._settle(
-                self._address,
-                place,
-                number,
-                label,
-                self.stands_for,
-                self._baseline,
-                said,
-                played,
-                realised,
-                single,
+                books, place, number, label, share, baseline, said, played, realised, single
             )
             return
         losses, charged = said.losses, said.charged
         if late is None:
             played, realised = charged, float(losses.flat[said.chosen])
-            single = float(losses[-1, 0]) if self.always_on else math.nan
+            single = float(losses[-1, 0]) if self.always_on else NAN
         entry = losses, charged, played, realised, single
-        rounds.absorb_and_enter(self._address, place, self.stands_for, *entry)
+        rounds.absorb_and_enter(self._address, place, share, *entry)
 
     # What the steps are made of.
 
@@ -272,9 +264,8 @@ class Reduction:
     ) -> tuple[float, float, float]:
         """The same for one row: its prediction, and what it lost in expectation and really."""
         self._exponents(awake, said[1])
-        nothing = math.nan, math.nan, math.nan
         prediction = self._settle(
-            self._address, addressed(awake), number, label, 1.0, baseline, said, *nothing
+            self._address, addressed(awake), number, label, 1.0, baseline, said, NAN, NAN, NAN
         )
         _, expected, realised = self.score(Play(prediction, said[:2]), label)
         return prediction, expected, realised

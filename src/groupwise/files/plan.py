@@ -13,7 +13,8 @@ from groupwise.files.settings import LEVELS_WORD, Request, request_from
 from groupwise.files.source import opened
 from groupwise.files.text import amount, quoted, shown
 from groupwise.groups import Group, Groups, by, cut, dumps
-from groupwise.groups.declarations import By, Cut, Leaf, Weight, Where
+from groupwise.groups.algebra import Leaf
+from groupwise.groups.declarations import By, Cut, Weight, Where
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise

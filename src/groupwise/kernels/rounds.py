@@ -227,13 +227,14 @@ def score(message, prediction, y, said, losses):
 def settle(message, awake_message, number, y, stands_for, baseline, said, played, realised, single):
     """Step (c) for the aggregator and the books, after the learners spoke and were updated.
 
-    ``said`` has room for advice, probabilities and losses. ``baseline`` is the place of the awake
-    group whose first learner is the single model, or NOBODY, or LAST. ``played``, ``realised`` and
-    ``single`` are the losses of what was played; ``played`` is not a number where that is this very
-    play. Returns the play as of now.
+    ``said`` has room for advice, probabilities and losses, of so many groups or more. ``baseline``
+    is the place of the awake group whose first learner is the single model, or NOBODY, or LAST.
+    ``played``, ``realised`` and ``single`` are the losses of what was played; ``played`` is not a
+    number where that is this very play. Returns the play as of now.
     """
     settings, awake = open_settings(message), open_awake(awake_message)
-    advice, probabilities, losses = said[0], said[1], said[2]
+    count = awake.count  # of rows in use: there may be room for more
+    advice, probabilities, losses = said[0, :count], said[1, :count], said[2, :count]
     prediction = play_now(settings, awake.groups, awake.weights, number, advice, probabilities)
     charged, own = losses_of(settings, prediction, y, advice, probabilities, losses)
     if math.isnan(played):

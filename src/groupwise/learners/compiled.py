@@ -135,6 +135,7 @@ class Crew(Bank):
         self._message = stretch.CREW.pack(self._crew)
         self._address = address(self._message)
         self._experts = len(self.columns)
+        self._said = np.empty((3, awake, self._experts))  # of a label; who needs it copies it
         self._advise = stretch.ready(stretch.advise)
         self._step = stretch.ready(stretch.step)
 
@@ -165,7 +166,8 @@ class Crew(Bank):
         """The advice of every awake group as ``said[0]``; ``said[1]`` is for the weights."""
         said = np.empty((2, len(awake.groups), self._experts))
         place = awake.address or stretch.addressed(awake)
-        while answer := self._advise(self._address, place, row.indices, row.values, said):
+        indices, values, _, _ = row
+        while answer := self._advise(self._address, place, indices, values, said):
             if answer == stretch.TOO_LARGE:
                 raise TooLargeError("A feature is not a finite number of at most 1e100.")
             self._make_room(awake, row)
@@ -175,12 +177,11 @@ class Crew(Bank):
         self, number: int, attempt: int, awake: Awake, row: Row, label: float, stands_for: float
     ) -> Vector:
         """The same as of now, with room for losses; then learners and sums are updated."""
-        said = np.empty((3, len(awake.groups), self._experts))
         place = awake.address or stretch.addressed(awake)
-        indices, values = row.indices, row.values
-        while self._step(self._address, place, indices, values, label, stands_for, said):
+        indices, values, _, _ = row
+        while self._step(self._address, place, indices, values, label, stands_for, self._said):
             self._make_room(awake, row)
-        return said
+        return self._said
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """The advice of every awake group. Changes nothing."""
@@ -195,7 +196,8 @@ class Crew(Bank):
         self, number: int, attempt: int, awake: Awake, row: Row, label: Any, stands_for: float
     ) -> Vector:
         """The advice as of now, then the update, then hindsight."""
-        advice: Vector = self.updated(number, attempt, awake, row, label, stands_for)[0]
+        said = self.updated(number, attempt, awake, row, label, stands_for)
+        advice: Vector = said[0, : len(awake.groups)]
         return advice
 
     def run(self, rounds: Any, out: Vector) -> None:
