@@ -232,8 +232,9 @@ class Settled:
 
     def add(self, number: int) -> None:
         """Add one number that is not in the set."""
-        if self.intervals and self.intervals[-1][1] == number:  # by far the most common case
-            self.intervals[-1][1] = number + 1
+        intervals = self.intervals
+        if intervals and intervals[-1][1] == number:  # by far the most common case
+            intervals[-1][1] = number + 1
         else:
             self.add_range(number, number + 1)
 

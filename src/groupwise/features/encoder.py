@@ -110,8 +110,12 @@ class Encoder:
 
     def encode(self, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
         """Turn a row into numbers; ``awake`` are its groups, as ``Groups.read`` gives them."""
-        layout, same = self._last, type(row) is dict
-        if layout is not None and same and (self.declared is not None or len(row) == layout.size):
+        layout = self._last
+        if (
+            layout is not None
+            and type(row) is dict
+            and (self.declared is not None or len(row) == layout.size)
+        ):
             try:
                 return self._encode_known(layout, row, awake)
             except (KeyError, TypeError, OverflowError, struct.error):
@@ -174,7 +178,10 @@ class Encoder:
             ones.append(levels[value])
         if self.indicators:
             known = self._indicator_of
-            ones.extend([known[member] for member in awake if known[member] >= 0])
+            for member in awake:
+                index = known[member]
+                if index >= 0:
+                    ones.append(index)
         return tuple(ones)
 
     def _encode_carefully(self, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:

@@ -11,6 +11,8 @@ from groupwise.errors import GroupError
 from groupwise.groups.algebra import ALWAYS_ON, Closed, Group, Intervals, Leaf, Pairs, Values
 from groupwise.groups.values import is_missing, is_number, value_name
 
+__all__ = ["By", "Cut", "Leaf", "Weight", "Where", "by", "cut", "pairs", "weight", "where"]
+
 LIST_OPERATORS = ("in", "not in")
 ORDER_OPERATORS = ("<", "<=", ">", ">=")
 OPERATORS = ("==", "!=", *ORDER_OPERATORS, *LIST_OPERATORS)
