@@ -104,7 +104,7 @@ def _routing() -> dict[str, Any]:
     labels = rng.random((ROUNDS, 180))
     awake = Awake(np.arange(groups), np.ones(groups))
     nothing = Row(np.zeros(0, dtype=np.int64), np.zeros(0), [])
-    ours = _seconds(lambda t: _our_round(bank, t, awake, nothing, labels[t]))
+    ours = _seconds(lambda t: _our_round(bank, t, awake, nothing, (labels[t], 0.0)))
     theirs = _seconds(lambda t: plain.round(awake.groups, labels[t]), ROUNDS // 10)
     return _result("routing, 10 × 10 grid, 4 awake", ours, theirs)
 
@@ -123,7 +123,7 @@ def _classification(setting: str, labels: int) -> dict[str, Any]:
     rows = [Row(every, CONTEXTS[place], FIELDS) for place in places]
     truth = rng.integers(0, 2, (ROUNDS, labels)).astype(float)
     costs = 1.0 - 2.0 * truth
-    answers = truth[:, 0] if labels == 1 else truth
+    answers = [(one, 0.0) for one in costs]
     awake = Awake(np.arange(groups), np.ones(groups))
     ours = _seconds(lambda t: _our_round(bank, t, awake, rows[t], answers[t]))
     theirs = _seconds(lambda t: plain.round(awake.groups, int(places[t]), costs[t]))

@@ -290,6 +290,10 @@ class Log(Loss):
         return least, 1.0 - least
 
 
+_COSTS = np.array([1.0]), np.array([-1.0])
+"""1 − 2y for the labels 0 and 1."""
+
+
 @dataclass(frozen=True)
 class ZeroOne(Loss):
     """1 where the prediction differs from the label, for labels 0 and 1. Discrete: sampled only.
@@ -314,7 +318,7 @@ class ZeroOne(Loss):
         return np.asarray(scaled, dtype=np.float64)
 
     def linear(self, label: float) -> tuple[Vector, float]:
-        return np.array([1.0 - 2.0 * label]), label
+        return _COSTS[int(label)], label
 
     def _fine(self, labels: Vector) -> Flags:
         return np.isin(labels, (0.0, 1.0))
@@ -357,7 +361,7 @@ class Hamming(Loss):
         return vector
 
     def linear(self, label: Vector) -> tuple[Vector, float]:
-        return 1.0 - 2.0 * label, float(label.sum())
+        return 1.0 - 2.0 * label, float(sum(label.tolist()))
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,8 @@ class Bank(ABC):
     """One kind of learner, a copy for every group: the contract between reduction and learners.
 
     Groups are numbers from 0 on. Advice has a row per awake group, a column per learner of the
-    bank, and where actions are vectors a last axis of length ``dimension``. What is not needed
+    bank, and where actions are vectors a last axis of length ``dimension``. A label is scaled to
+    [0, 1] or, for actions, comes as the pair that ``Loss.linear`` makes of it. What is not needed
     need not be written: the methods with a body here do what is right for most.
     """
 

@@ -29,6 +29,7 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
+from groupwise.kernels.compiled import ready
 from groupwise.kernels.layout import address
 from groupwise.kernels.losses import CODES, value
 from groupwise.kernels.stretch import addressed
@@ -116,11 +117,11 @@ class Reduction:
 
     def _hand_over(self) -> None:
         """What kernels need to know, as one message."""
-        experts, books = address(self.state.message), address(self.books.message)
+        experts, books = self.state.address, self.books.address
         settings = self._settings._replace(largest=self.largest, experts=experts, books=books)
         self._message = rounds.SETTINGS.pack(settings)
         self._address = address(self._message)
-        self._predict, self._settle = (rounds.ready(x) for x in (rounds.predict, rounds.settle))
+        self._predict, self._settle = ready(rounds.SIGNATURES)
         self._choose()
 
     # The three steps of a round.
@@ -212,10 +213,11 @@ class Reduction:
     ) -> "Said":
         """The same for actions, with their losses, which must be within the range."""
         said = self._weighed(number, awake, self._advised_actions(number, attempt, awake, row))
-        losses, charged = self.scored(said.advice, said.probabilities, label)
+        costs = self.loss.linear(label)
+        losses, charged = self.scored(said.advice, said.probabilities, costs)
         for bank in self.banks:
-            bank.update(awake, row, label)
-            bank.record(awake, row, label, stands_for)
+            bank.update(awake, row, costs)
+            bank.record(awake, row, costs, stands_for)
         return said._replace(losses=losses, charged=charged)
 
     def _played_number(self, number: int, awake: Awake, said: Vector) -> Play:
@@ -275,7 +277,8 @@ class Reduction:
     def score(self, play: Play, label: Any) -> Settlement:
         """The losses of an earlier play on its label. Changes nothing."""
         if self.actions:
-            losses, charged = self.banks[0].score(play.advice, play.probabilities, label)
+            costs = self.loss.linear(label)
+            losses, charged = self.banks[0].score(play.advice, play.probabilities, costs)
             return Settlement(losses, charged, self.loss_of(play.prediction, label))
         losses = np.empty_like(play.advice)
         figures = rounds.score(self._address, play.prediction, label, play.said, losses)
@@ -288,11 +291,11 @@ class Reduction:
             return float((np.atleast_1d(prediction) @ costs + offset) / self.loss.unit)
         return float(value(self._settings.loss, self.loss.scale, prediction, label))
 
-    def scored(self, advice: Any, probabilities: Vector, label: Any) -> tuple[Vector, float]:
+    def scored(self, advice: Any, probabilities: Vector, costs: Any) -> tuple[Vector, float]:
         """Actions: their losses and the expected one; LabelError where they leave the range."""
         for bank in self.banks:
-            bank.check(label)
-        lost, charged = self.banks[0].score(advice, probabilities, label)
+            bank.check(costs)
+        lost, charged = self.banks[0].score(advice, probabilities, costs)
         if lost.size and (lost.min() < -ROUNDING or lost.max() > 1.0 + ROUNDING):
             worst = lost.min() if lost.min() < -ROUNDING else lost.max()
             low, high = self.loss.low, self.loss.high
@@ -305,7 +308,7 @@ class Reduction:
     def check_label(self, play: Play, label: Any) -> None:
         """Raise LabelError where a play could not be settled with a label; numbers always can."""
         if self.actions:
-            self.scored(play.advice, play.probabilities, label)
+            self.scored(play.advice, play.probabilities, self.loss.linear(label))
 
     def rest(self, row: Row) -> Play:
         """The play where nobody is awake: the middle of the range, or what an oracle says."""

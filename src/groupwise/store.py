@@ -78,6 +78,7 @@ class Store:
             self._callback = _Upkeep(self.upkeep)
             upkeep = ctypes.cast(self._callback, ctypes.c_void_p).value
         self.message = PLACE.pack(self.place._replace(upkeep=upkeep))
+        self.address = address(self.message)
 
     def _moved(self) -> None:
         """Tell the kernels where everything is now."""
@@ -87,7 +88,7 @@ class Store:
     @property
     def place(self) -> Place:
         """Where the records are."""
-        beside = 0 if self.beside is None else address(self.beside.message)
+        beside = 0 if self.beside is None else self.beside.address
         return Place(
             self.pool,
             self.block,
@@ -303,7 +304,7 @@ class Store:
                     self.pool[cells] = 1.0 if name in self.layout.ones else 0.0
 
     def __getstate__(self) -> dict[str, Any]:
-        left_out = ("message", "_callback")
+        left_out = ("message", "address", "_callback")
         state = {key: value for key, value in self.__dict__.items() if key not in left_out}
         return {**state, "pool": self.pool[: self.used[0]], "size": self.pool.size}
 

@@ -110,3 +110,10 @@ class Kernel:
     def pointer(self) -> Any:
         """What ``call`` takes."""
         return self.function if INTERPRETED else self._compiled.address
+
+
+def ready(functions: dict[Any, tuple[Any, ...]]) -> list[Any]:
+    """Functions for one signature each, which do not look at the types of arguments again."""
+    if INTERPRETED:
+        return list(functions)
+    return [function.compile(signature) for function, signature in functions.items()]

@@ -9,13 +9,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
 from groupwise.arrays import Vector
 from groupwise.kernels.compiled import compiled, lean
 from groupwise.kernels.erm_oracles import best_row, best_sums, stump_value
 from groupwise.kernels.layout import EXTENT, LEARNER, ONE, OWN, Layout, open_place
 from groupwise.kernels.noise import add_laplace
-from groupwise.kernels.stretch import open_awake
+from groupwise.kernels.stretch import NO_ROOM, READY, open_awake
 
 
 class History(NamedTuple):
@@ -121,8 +122,14 @@ def advise_stumps(
 
 @lean
 def update(state, rate, kappa, message, place, context, costs):
-    """Add the costs at context number ``place`` to every awake group, and to the sums, weighted."""
+    """Add the costs at context number ``place`` to every awake group, and to the sums, weighted.
+
+    NO_ROOM, and nothing done, where a group's record does not reach that far.
+    """
     every, awake = open_place(state), open_awake(message)
+    for a in range(awake.count):
+        if every.width[awake.groups[a]] <= place:
+            return NO_ROOM
     for a in range(awake.count):
         weight = awake.weights[a]
         mine = history_of(every, awake.groups[a])
@@ -136,6 +143,7 @@ def update(state, rate, kappa, message, place, context, costs):
         epsilon = rate / math.sqrt(mine.clock[0] + weight)
         mine.stability[0] -= weight * math.expm1(-kappa * epsilon * weight)
         mine.clock[0] += weight
+    return READY
 
 
 @lean
@@ -148,3 +156,15 @@ def record(state, message, place, costs, offset, stands_for):
         for label in range(costs.size):
             mine.seen[place, label] += weight * costs[label]
         mine.offset[0] += weight * offset
+
+
+_WORD, _NUMBER, _NUMBERS = types.int64, types.float64, types.float64[::1]
+SIGNATURES = {
+    advise_stumps: (
+        *(_WORD, types.float64[:, ::1], _WORD, _NUMBER, _WORD, _NUMBERS),
+        *((_WORD,) * 5),
+        types.float64[:, :, ::1],
+    ),
+    update: (_WORD, _NUMBER, _NUMBER, _WORD, _WORD, _NUMBERS, _NUMBERS),
+    record: (_WORD, _WORD, _WORD, _NUMBERS, _NUMBER, _NUMBER),
+}

@@ -4,13 +4,12 @@ Everything is in scaled losses.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba import types
 
 from groupwise.arrays import Vector
 from groupwise.kernels.adanormalhedge import exponent, spread
-from groupwise.kernels.addresses import INTERPRETED
 from groupwise.kernels.compiled import entry, inlined, lean
 from groupwise.kernels.layout import LEARNER, ONE, Layout, Message, open_place
 from groupwise.kernels.losses import value
@@ -312,12 +311,7 @@ def settle_stream(
 
 _SAID = types.float64[:, :, ::1]
 _AWAKE = (types.int64, types.int64, types.int64)
-_SIGNATURES = {
-    "predict": (*_AWAKE, _SAID),
-    "settle": (*_AWAKE, *(types.float64,) * 2, types.int64, _SAID, *(types.float64,) * 3),
+SIGNATURES = {
+    predict: (*_AWAKE, _SAID),
+    settle: (*_AWAKE, *(types.float64,) * 2, types.int64, _SAID, *(types.float64,) * 3),
 }
-
-
-def ready(function: Any) -> Any:
-    """A single round's function, which does not look at the types of its arguments again."""
-    return function if INTERPRETED else function.compile(_SIGNATURES[function.__name__])

@@ -203,18 +203,12 @@ def run(message, stretch, queue, groups, starts):
         turn = next_of(queue, batch)
 
 
-_INDEX, _NUMBERS = types.int64[::1], types.float64[::1]
-_COMMON = (types.int64, types.int64, _INDEX, _NUMBERS)
+_CELLS = (types.int64, types.int64, types.int64[::1], types.float64[::1])
 _SAID = types.float64[:, :, ::1]
-_SIGNATURES = {
-    "advise": (*_COMMON, _SAID),
-    "step": (*_COMMON, types.float64, types.float64, _SAID),
+SIGNATURES = {
+    advise: (*_CELLS, _SAID),
+    step: (*_CELLS, types.float64, types.float64, _SAID),
 }
-
-
-def ready(function: Any) -> Any:
-    """A single round's function, which does not look at the types of its arguments again."""
-    return function if INTERPRETED else function.compile(_SIGNATURES[function.__name__])
 
 
 def words(values: list[Any]) -> Any:

@@ -14,7 +14,6 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.errors import ConfigurationError, FeatureError, LabelError
 from groupwise.kernels import actions
-from groupwise.kernels.layout import address
 from groupwise.losses import Hamming, Linear, ZeroOne
 from groupwise.oracles import Finite, FiniteClass, oracle_from_dict
 from groupwise.protocols import Awake, Bank, Row, Setting
@@ -62,7 +61,7 @@ class ActionBank(Bank):
     def score(self, advice: Any, probabilities: Vector, label: Any) -> tuple[Vector, float]:
         """The scaled losses of advice on a label, and their mean over the draw."""
         loss = self.setting.loss
-        costs, offset = loss.linear(label)
+        costs, offset = label
         lost = np.empty_like(probabilities)
         vectors = np.asarray(advice, dtype=np.float64).reshape(*lost.shape, -1)
         return lost, actions.score(vectors, costs, offset, loss.unit, probabilities, lost)
@@ -106,9 +105,10 @@ class OracleBank(ActionBank):
         answer: Callable[[Vector], Any],
     ) -> Vector:
         """What an oracle in Python answers to the perturbed costs of every awake group."""
+        self.reserve(awake.groups, 0)  # other groups may have met further contexts
         out = np.empty((len(awake.groups), 1, self.dimension))
         for a, (group, weight) in enumerate(zip(*awake, strict=True)):
-            state, costs = address(self.store.message), np.empty(shape)
+            state, costs = self.store.address, np.empty(shape)
             named = self.setting.seed, number, group * self.setting.experts + self.column, attempt
             self.kernels.perturbed(state, self.rate, noise, group, weight, *named, costs)
             out[a, 0] = answer(costs)
@@ -234,7 +234,7 @@ class PolicyBank(ActionBank):
 
     def score(self, advice: Any, probabilities: Vector, label: Any) -> tuple[Vector, float]:
         """The scaled losses of the policies, found once, and their mean over the draw."""
-        costs, offset = self.setting.loss.linear(label)
+        costs, offset = label
         answers = np.asarray(advice[0], dtype=np.float64).reshape(self.policies.experts, -1)
         each = (answers @ costs + offset) / self.setting.loss.unit
         lost = np.tile(each, (len(probabilities), 1))
@@ -242,7 +242,7 @@ class PolicyBank(ActionBank):
 
     def check(self, label: Any) -> None:
         """Refuse labels of another length than the actions."""
-        costs, length = self.setting.loss.linear(label)[0], self.policies.length
+        costs, length = label[0], self.policies.length
         if length not in (None, costs.size):
             raise LabelError(f"The label has {costs.size} entries, and an action has {length}.")
 

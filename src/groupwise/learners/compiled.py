@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from groupwise.arrays import Index, Vector, capacity
 from groupwise.errors import TooLargeError
 from groupwise.kernels import stretch
-from groupwise.kernels.compiled import Kernel
+from groupwise.kernels.compiled import Kernel, ready
 from groupwise.kernels.hindsight import SUMS, record
 from groupwise.kernels.layout import Layout, address, room
 from groupwise.losses import Loss
@@ -127,7 +127,7 @@ class Crew(Bank):
             len(self._stores),
             stretch.words([*silent, *kernels]),
             stretch.words(learn),
-            stretch.words([address(store.message) for store in self._stores]),
+            stretch.words([store.address for store in self._stores]),
             np.array([*silent, *firsts[:-1]], dtype=np.int64),
             self._alone,
             *(entries, label, indptr, *cells, stands_for, width, awake),
@@ -136,8 +136,7 @@ class Crew(Bank):
         self._address = address(self._message)
         self._experts = len(self.columns)
         self._said = np.empty((3, awake, self._experts))  # of a label; who needs it copies it
-        self._advise = stretch.ready(stretch.advise)
-        self._step = stretch.ready(stretch.step)
+        self._advise, self._step = ready(stretch.SIGNATURES)
 
     def _workplace(self, width: int) -> tuple[Vector, Index]:
         """Room for the kernels to work in."""

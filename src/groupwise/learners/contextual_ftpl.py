@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from groupwise.arrays import Vector, capacity, enlarge
 from groupwise.errors import ConfigurationError, FeatureError
 from groupwise.kernels import contextual_ftpl
-from groupwise.kernels.layout import address
+from groupwise.kernels.compiled import ready
 from groupwise.kernels.stretch import addressed
 from groupwise.learners.actions import OracleBank, OracleLearner
 from groupwise.losses import Hamming, ZeroOne
@@ -157,9 +157,19 @@ class ContextualBank(OracleBank):
         self.rate = TUNING * math.sqrt(self.width / labels / (2.0 * shift)) or math.inf
         joint = 1.0 if independent else float(labels if self.transductive else labels**2)
         self.kappa = shift * joint
-        extent = fakes.shape[1] + 1 if isinstance(oracle, Stumps) else 0
+        self.stumps = isinstance(oracle, Stumps)
+        extent = fakes.shape[1] + 1 if self.stumps else 0
         self.store = Store(contextual_ftpl.HISTORY, labels, extent)
+        self.__setstate__({})
+
+    def __getstate__(self) -> dict[str, Any]:
+        left_out = ("_known", "_advise", "_update", "_record")
+        return {name: value for name, value in vars(self).items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
         self._known: tuple[Row, Vector, int] | None = None
+        self._advise, self._update, self._record = ready(contextual_ftpl.SIGNATURES)
 
     @property
     def span(self) -> tuple[int, int]:
@@ -169,18 +179,19 @@ class ContextualBank(OracleBank):
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """The oracle's policy on history plus fake samples, for every awake group."""
         x, place = self._context(row)
-        stumps = isinstance(self.oracle, Stumps)
-        if not stumps and self.table is None:
+        if not self.stumps and self.table is None:
             shape = self.contexts.count, self.dimension
             return self.asked(
                 number, attempt, awake, self.fakes, shape, lambda costs: self._policy(costs)(x)
             )
         out = np.empty((len(awake.groups), 1, self.dimension))
-        name = self.setting.seed, number, attempt, self.column, self.setting.experts
-        known, context = (self.contexts.matrix, x) if stumps else (self.table, place)
-        advise = contextual_ftpl.advise_stumps if stumps else contextual_ftpl.advise_table
-        samples = known, self.fakes, self.rate, addressed(awake)
-        advise(address(self.store.message), *samples, context, *name, out)
+        _, seed, experts, _ = self.setting
+        name = seed, number, attempt, self.column, experts
+        state, samples = self.store.address, (self.fakes, self.rate, addressed(awake))
+        if self.stumps:
+            self._advise(state, self.contexts.matrix, *samples, x, *name, out)
+        else:
+            contextual_ftpl.advise_table(state, self.table, *samples, place, *name, out)
         return out
 
     def rest(self, row: Row) -> Vector:
@@ -190,17 +201,17 @@ class ContextualBank(OracleBank):
 
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """Add the costs at the row's context to every awake group."""
-        costs, _ = self.setting.loss.linear(label)
-        place = self._place(awake, row)
+        costs, _ = label
+        place = self._place(row)
         where = addressed(awake), place, self.contexts.matrix[place]
-        state = address(self.store.message)
-        contextual_ftpl.update(state, self.rate, self.kappa, *where, costs)
+        while self._update(self.store.address, self.rate, self.kappa, *where, costs):
+            self.reserve(awake.groups, 0)
 
     def record(self, awake: Awake, row: Row, label: Any, stands_for: float) -> None:
         """Add the costs to the sums of hindsight."""
-        costs, offset = self.setting.loss.linear(label)
-        place, state = self._place(awake, row), address(self.store.message)
-        contextual_ftpl.record(state, addressed(awake), place, costs, offset, stands_for)
+        costs, offset = label
+        place = self._place(row)
+        self._record(self.store.address, addressed(awake), place, costs, offset, stands_for)
 
     def hindsight(self, group: int, features: int) -> float | None:
         """The least Σ_x ⟨f(x), Σ w c_x⟩, with the offsets."""
@@ -258,13 +269,12 @@ class ContextualBank(OracleBank):
         self._known = row, x, place
         return x, place
 
-    def _place(self, awake: Awake, row: Row) -> int:
+    def _place(self, row: Row) -> int:
         """The number of the row's context, a new one where it is new."""
         x, place = self._context(row)
         if place < 0:
             place = self.contexts.add(x)
             self._known = row, x, place
-        self.reserve(awake.groups, 0)
         return place
 
     def _policy(self, costs: Vector) -> Any:

@@ -11,7 +11,6 @@ import numpy as np
 from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError, LabelError, is_finite
 from groupwise.kernels import ftpl
-from groupwise.kernels.layout import address
 from groupwise.kernels.stretch import addressed
 from groupwise.learners.actions import OracleBank, OracleLearner
 from groupwise.losses import Linear
@@ -121,7 +120,7 @@ class FTPLBank(OracleBank):
             return self.asked(number, attempt, awake, self.horizon, (self.dimension,), ask)
         out = np.empty((len(awake.groups), 1, self.dimension))
         name = self.setting.seed, number, attempt, self.column, self.setting.experts
-        state = address(self.store.message)
+        state = self.store.address
         ftpl.advise(state, self.action_set, self.rate, self.horizon, addressed(awake), *name, out)
         return out
 
@@ -131,7 +130,7 @@ class FTPLBank(OracleBank):
 
     def check(self, label: Any) -> None:
         """Refuse cost vectors of another length, beyond ``cost_norm``, or of the wrong sign."""
-        costs, _ = self.setting.loss.linear(label)
+        costs, _ = label
         if costs.size != self.dimension:
             raise LabelError(
                 f"The label has {costs.size} costs, and an action has {self.dimension} coordinates."
@@ -150,13 +149,13 @@ class FTPLBank(OracleBank):
 
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """Add the costs to every awake group."""
-        costs, _ = self.setting.loss.linear(label)
-        ftpl.update(address(self.store.message), self.rate, self.horizon, addressed(awake), costs)
+        costs, _ = label
+        ftpl.update(self.store.address, self.rate, self.horizon, addressed(awake), costs)
 
     def record(self, awake: Awake, row: Row, label: Any, stands_for: float) -> None:
         """Add the costs to the sums of hindsight."""
-        costs, offset = self.setting.loss.linear(label)
-        ftpl.record(address(self.store.message), addressed(awake), costs, offset, stands_for)
+        costs, offset = label
+        ftpl.record(self.store.address, addressed(awake), costs, offset, stands_for)
 
     def hindsight(self, group: int, features: int) -> float | None:
         """The least ⟨a, Σ w c⟩, with the offsets."""
