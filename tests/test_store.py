@@ -224,7 +224,13 @@ def test_a_group_costs_what_it_is_wide():
 
 def test_groups_that_are_widened_are_told():
     told: list[tuple[list[int], int]] = []
-    store = Store(LAYOUT, LEARNERS, LENGTH, opened=lambda g, n: told.append((g.tolist(), n)))
+
+    class Keeper:
+        def opened(self, groups, had):
+            told.append((groups.tolist(), had))
+
+    keeper = Keeper()
+    store = Store(LAYOUT, LEARNERS, LENGTH, keeper=keeper)
     store.reserve(np.array([0, 2]), 3)
     store.reserve(np.array([0, 1, 2]), 3)
     assert told == []

@@ -21,7 +21,7 @@ is the same, as learners do not depend on what is played. Learners are behind
 :class:`groupwise.protocols.Bank`, be they compiled or plain Python, of numbers, labels or paths.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,12 +108,11 @@ class Reduction:
         )
         self.in_python = self._settings.aggregator == rounds.GIVEN
         """Is the aggregator written in Python?"""
+        alone = len(self.banks) == 1 and not self.in_python and isinstance(self.banks[0], Crew)
+        self._crew: Any = self.banks[0] if alone else None
+        """Who gives advice and is updated, where there is nobody else."""
         self._baseline = rounds.LAST if always_on else rounds.NOBODY
         self._hand_over()
-
-    _advice: Callable[[int, int, Awake, Row], Any]
-    _updated: Callable[[int, int, Awake, Row, Any, float], Any]
-    _played: Callable[[int, Awake, Any], Play]
 
     def _hand_over(self) -> None:
         """What kernels need to know, as one message."""
@@ -122,14 +121,13 @@ class Reduction:
         self._message = rounds.SETTINGS.pack(settings)
         self._address = address(self._message)
         self._predict, self._settle = ready(rounds.SIGNATURES)
-        self._choose()
 
     # The three steps of a round.
 
     def predict(self, number: int, awake: Awake, row: Row) -> Play:
         """Steps (a) and (b). Changes nothing."""
         # (a) Subsequence-level prediction: every awake learner gives advice.
-        said = self._advice(number, 0, awake, row)
+        said = (self._crew or self).advice(number, 0, awake, row)
         # (b) Prediction aggregation: the weights over the awake learners make a play.
         return self._played(number, awake, said)
 
@@ -144,7 +142,7 @@ class Reduction:
         """
         # (c) Update: every awake learner with (x_t, y_t), whatever was played …
         attempt = 0 if late is None else 1
-        said = self._updated(number, attempt, awake, row, label, self.stands_for)
+        said = (self._crew or self).updated(number, attempt, awake, row, label, self.stands_for)
         # … and the aggregator with the losses of the advice.
         self.settle(number, awake, said, label, late)
 
@@ -172,28 +170,29 @@ class Reduction:
 
     # What the steps are made of.
 
-    def _choose(self) -> None:
-        """Who does the steps: the crew alone, several banks of numbers, or banks of actions."""
-        alone = len(self.banks) == 1 and not self.in_python
-        self._advice, self._updated = self._advice_of_banks, self._updated_banks
-        self._played = self._played_number
-        if self.actions:
-            self._advice, self._updated = self._advised_actions, self._updated_actions
-            self._played = self._played_action
-        elif alone and isinstance(self.banks[0], Crew):
-            self._advice, self._updated = self.banks[0].advice, self.banks[0].updated
-
-    def _advice_of_banks(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
+    def advice(self, number: int, attempt: int, awake: Awake, row: Row) -> Any:
         """What all awake experts advise, with room for the weights over them."""
+        if self.actions:
+            parts = [bank.advise(number, attempt, awake, row) for bank in self.banks]
+            advice = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+            return Said(advice, np.empty(advice.shape[:2]))
         said = np.empty((2, len(awake.groups), self.experts))
         for bank in self.banks:
             said[0][:, bank.columns] = bank.advise(number, attempt, awake, row)
         return said
 
-    def _updated_banks(
-        self, number: int, attempt: int, awake: Awake, row: Row, label: float, stands_for: float
-    ) -> Vector:
+    def updated(
+        self, number: int, attempt: int, awake: Awake, row: Row, label: Any, stands_for: float
+    ) -> Any:
         """The same as of now, and then the learners are updated; all of them or, on error, none."""
+        if self.actions:
+            chosen = self._weighed(number, awake, self.advice(number, attempt, awake, row))
+            costs = self.loss.linear(label)
+            losses, charged = self.scored(chosen.advice, chosen.probabilities, costs)
+            for bank in self.banks:
+                bank.update(awake, row, costs)
+                bank.record(awake, row, costs, stands_for)
+            return chosen._replace(losses=losses, charged=charged)
         said = np.empty((3, len(awake.groups), self.experts))
         if self.in_python:  # first: it may raise, and then nothing has changed
             self._exponents(awake, said[1])
@@ -202,34 +201,14 @@ class Reduction:
             said[0][:, bank.columns] = advice
         return said
 
-    def _advised_actions(self, number: int, attempt: int, awake: Awake, row: Row) -> "Said":
-        """The same for actions."""
-        parts = [bank.advise(number, attempt, awake, row) for bank in self.banks]
-        advice = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        return Said(advice, np.empty(advice.shape[:2]))
-
-    def _updated_actions(
-        self, number: int, attempt: int, awake: Awake, row: Row, label: Any, stands_for: float
-    ) -> "Said":
-        """The same for actions, with their losses, which must be within the range."""
-        said = self._weighed(number, awake, self._advised_actions(number, attempt, awake, row))
-        costs = self.loss.linear(label)
-        losses, charged = self.scored(said.advice, said.probabilities, costs)
-        for bank in self.banks:
-            bank.update(awake, row, costs)
-            bank.record(awake, row, costs, stands_for)
-        return said._replace(losses=losses, charged=charged)
-
-    def _played_number(self, number: int, awake: Awake, said: Vector) -> Play:
+    def _played(self, number: int, awake: Awake, said: Any) -> Play:
         """The weights over the awake experts, and the play that they make."""
+        if self.actions:
+            return self._action(self._weighed(number, awake, said))
         if self.in_python:
             self._exponents(awake, said[1])
         place = awake.address or addressed(awake)
         return _as_play(Play, (self._predict(self._address, place, number, said), said))
-
-    def _played_action(self, number: int, awake: Awake, said: "Said") -> Play:
-        """The same for actions."""
-        return self._action(self._weighed(number, awake, said))
 
     def _weighed(self, number: int, awake: Awake, said: "Said") -> "Said":
         """Actions with the weights over them, and the flat place of the one to follow."""
@@ -395,8 +374,7 @@ class Reduction:
             bank.load(arrays, groups, features)
 
     def __getstate__(self) -> dict[str, Any]:
-        steps = ("_advice", "_updated", "_played", "_predict", "_settle")
-        left_out = ("_message", "_address", *steps)
+        left_out = ("_message", "_address", "_predict", "_settle")
         return {key: value for key, value in self.__dict__.items() if key not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -2,7 +2,9 @@
 
 import ctypes
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +41,9 @@ class Store:
     learners, extent : the lengths of these axes.
     parameters : what the kernels need of the configuration.
     beside : another store that the kernels look at.
-    upkeep : called by a kernel with a group's number.
-    opened : called with groups and the columns that they had before they were widened.
+    keeper : whose ``upkeep`` a kernel calls with a group's number, and whose ``opened`` is called
+        with groups and the columns that they had before they were widened. The keeper owns the
+        store, so the store does not hold on to it.
     """
 
     def __init__(
@@ -50,32 +53,29 @@ class Store:
         extent: int = 0,
         parameters: Vector | None = None,
         beside: "Store | None" = None,
-        upkeep: Callable[[int], None] | None = None,
-        opened: Callable[[Index, int], None] | None = None,
+        keeper: Any = None,
     ) -> None:
         self.layout = layout
         self.learners = learners
         self.extent = extent
         self.parameters = np.zeros(0) if parameters is None else parameters
         self.beside = beside
-        self.upkeep = upkeep
-        self.opened = opened
         self.pool = zeros((0,))
         self.block, self.late, self.width = (np.zeros(0, dtype=np.int64) for _ in range(3))
         self.used = np.zeros(1, dtype=np.int64)
         self._promised = 0
-        self._hand_over()
+        self.kept_by(keeper)
 
     def __len__(self) -> int:
         """How many groups there is room for."""
         return self.block.size
 
-    def _hand_over(self) -> None:
-        """Make the message for the kernels anew, in the place where the old one was."""
-        self._callback = None
-        upkeep: Any = self.upkeep or 0
-        if self.upkeep is not None and not INTERPRETED:
-            self._callback = _Upkeep(self.upkeep)
+    def kept_by(self, keeper: Any) -> None:
+        """Take a keeper, and make the message for the kernels."""
+        self._keeper: Callable[[], Any] = _nobody if keeper is None else ref(keeper)
+        upkeep: Any = 0 if keeper is None else partial(_upkeep, self._keeper)
+        if keeper is not None and not INTERPRETED:
+            self._callback = _Upkeep(upkeep)
             upkeep = ctypes.cast(self._callback, ctypes.c_void_p).value
         self.message = PLACE.pack(self.place._replace(upkeep=upkeep))
         self.address = address(self.message)
@@ -120,11 +120,11 @@ class Store:
         narrow = groups[(self.block[groups] < 0) | (self.width[groups] < width)]
         if narrow.size == 0:
             return
-        narrow = np.unique(narrow)
+        narrow = _distinct(narrow)
         size = self._size(width)
         late = self._size(width, late=True)
         self._make_room(narrow.size * size, narrow.size * late)
-        for had in np.unique(self.width[narrow]).tolist():
+        for had in _distinct(self.width[narrow]).tolist():
             made = self.block[narrow] >= 0
             some = narrow[(self.width[narrow] == had) & made]
             if some.size:
@@ -153,7 +153,7 @@ class Store:
         self.pool = zeros((size,))
         self.used[0] = 0
         for places, which, late_part in ((self.block, have, False), (self.late, whole, True)):
-            for width in np.unique(self.width[which]).tolist():
+            for width in _distinct(self.width[which]).tolist():
                 groups = np.flatnonzero(which & (self.width == width))
                 length = self._size(width, late=late_part)
                 starts = places[groups]
@@ -193,8 +193,8 @@ class Store:
         for some, fields in ((groups, early), (placed, late)):
             for name, values in fields.items():
                 self._scatter(some, name, values)
-        if self.opened is not None:
-            self.opened(groups, had)
+        if self._keeper() is not None:
+            self._keeper().opened(groups, had)
 
     def _cells(self, groups: Index, name: str) -> Iterator[Index]:
         """Where a field's numbers are in the pool, for groups of one width, some at a time."""
@@ -226,7 +226,7 @@ class Store:
             first += len(cells)
 
     def _by_width(self, groups: Index) -> Iterator[tuple[Index, int]]:
-        for width in np.unique(self.width[groups]).tolist():
+        for width in _distinct(self.width[groups]).tolist():
             which = np.flatnonzero(self.width[groups] == width)
             yield which, width
 
@@ -287,8 +287,8 @@ class Store:
             array = arrays[name]
             _check(name, array, shape[:1] if axes == ONE else shape, kind)
             self._scatter(some, name, array.reshape(shape))
-        if self.opened is not None:
-            self.opened(everybody, features)
+        if self._keeper() is not None:
+            self._keeper().opened(everybody, features)
 
     def _shape(self, axes: Axes, width: int) -> tuple[int, ...]:
         sizes = {LEARNER: self.learners, EXTENT: self.extent, OWN: width}
@@ -304,7 +304,7 @@ class Store:
                     self.pool[cells] = 1.0 if name in self.layout.ones else 0.0
 
     def __getstate__(self) -> dict[str, Any]:
-        left_out = ("message", "address", "_callback")
+        left_out = ("message", "address", "_callback", "_keeper")
         state = {key: value for key, value in self.__dict__.items() if key not in left_out}
         return {**state, "pool": self.pool[: self.used[0]], "size": self.pool.size}
 
@@ -313,7 +313,22 @@ class Store:
         self.__dict__.update(state)
         self.pool = zeros((size,))
         self.pool[: self.used[0]] = state["pool"]
-        self._hand_over()
+        self.kept_by(None)
+
+
+def _nobody() -> None:
+    """The keeper of a store that has none."""
+
+
+def _upkeep(keeper: Callable[[], Any], group: int) -> None:
+    keeper().upkeep(group)
+
+
+def _distinct(numbers: Index) -> Index:
+    """The different ones among some numbers, ascending; quick where there is nothing to do."""
+    if numbers.size and (numbers == numbers[0]).all():
+        return numbers[:1]
+    return numbers if (np.diff(numbers) > 0).all() else np.unique(numbers)
 
 
 def _portions(count: int, size: int) -> Iterator[slice]:

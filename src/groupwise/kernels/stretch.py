@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MANY = 256
 """Groups from which on they are taken several at a time, and fetched ahead."""
-FETCHED = 96
+FETCHED = 192
 """Numbers at the front of a record that are fetched ahead."""
 MARKS = 16
 """Whole numbers that a kernel may work with."""
@@ -163,14 +163,6 @@ def step(message, awake_message, xi, xv, label, stands_for, said):
     return READY
 
 
-@inlined
-def _fetch(crew, group):
-    """Ask for the front of a group's records."""
-    for part in range(crew.parts):
-        place = open_place(crew.states[part])
-        prefetch(place.pool, place.block[group], FETCHED)
-
-
 @lean
 def run(message, stretch, queue, groups, starts):
     """All rounds of groups from the queue, each in its order, until the queue is empty.
@@ -187,8 +179,12 @@ def run(message, stretch, queue, groups, starts):
         last = min(turn + batch, total)
         for i in range(turn, last):
             # Many groups are not in the cache; what is needed soon is on its way meanwhile.
-            if total > MANY and i + 2 < last:
-                _fetch(crew, groups[i + 2])
+            if total > MANY and i + 4 < last:
+                for part in range(crew.parts):
+                    place = open_place(crew.states[part])
+                    for table in (place.block, place.late, place.width):
+                        prefetch(table, groups[i + 4], 1)
+                    prefetch(place.pool, place.block[groups[i + 2]], FETCHED)
             stretch[GROUP] = groups[i]
             stretch[FIRST] = starts[i]
             while stretch[FIRST] < starts[i + 1]:

@@ -52,9 +52,11 @@ class CompiledBank:
     def fresh(self, sums: Store | None) -> Store:
         """Room for learners that have seen nothing, beside the sums of hindsight."""
         beside = sums if self.wants_sums else None
-        return Store(
-            self.layout, len(self.columns), 0, self.parameters, beside, self.upkeep, self.opened
-        )
+        return Store(self.layout, len(self.columns), 0, self.parameters, beside, self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.store.kept_by(self)
 
     def work_size(self, width: int) -> int:
         """How many numbers the kernels work with, in ``stretch.work``, for groups so wide."""
