@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,7 +29,7 @@ def test_copies_and_pickles_keep_the_row(kind, row):
         assert str(found) == ("What is wrong." if row is None else f"row {row}: What is wrong.")
 
 
-FRAMES = {
+FRAMES: dict[str, tuple[dict[str, Any], Any]] = {
     "label": ({"y": [0.1, 0.2, 3.0]}, errors.LabelError),
     "absent label": ({"y": [0.1, 0.2, None]}, errors.LabelError),
     "feature": ({"x": [0.1, 0.2, float("nan")]}, errors.FeatureError),

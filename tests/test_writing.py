@@ -119,6 +119,7 @@ def test_what_a_killed_process_left_is_cleared_away_and_nothing_else(tmp_path):
     """Also where its number has been given to another process meanwhile."""
     command = [sys.executable, "-c", KILLED, str(tmp_path / "out")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
         assert process.stdout.readline().strip() == b"ready"
         in_use = set(tmp_path.iterdir())
         assert len(in_use) == 2

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_run(trial, data, tmp_path):
 
 
 def test_what_a_killed_run_left_is_cleared_away(data, tmp_path):
-    left = set()
+    left: set[Any] = set()
     process = start("run", data, "--target", "pay", "--out", tmp_path / "out")
     while process.poll() is None and len(left) < 2:
         left = set(tmp_path.glob(".groupwise-*"))

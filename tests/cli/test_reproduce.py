@@ -8,15 +8,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from groupwise.cli import app
 from groupwise.datasets import PAPER_SEEDS, _files, adult, synthetic
+from groupwise.datasets import published as published_tables
 from groupwise.datasets.adult import RACES, ROWS
 from groupwise.errors import DatasetError
-from groupwise.paper import published, reproduction, tables
+from groupwise.paper import engine, figures, published, reproduction, tables
 from groupwise.paper.published import Settings
 
 REGRETS = ("baseline_regret", "algorithm_regret")
@@ -37,7 +39,7 @@ def small(monkeypatch, one_figure):
 @pytest.fixture
 def one_figure(monkeypatch):
     """Only the first figure of every table: drawing takes longer than the runs."""
-    every = reproduction.figures_of
+    every = figures.figures_of
     monkeypatch.setattr(reproduction, "figures_of", lambda result: [next(iter(every(result)))])
 
 
@@ -150,7 +152,8 @@ def test_a_second_start_computes_nothing(medical, shared_data, monkeypatch):
 
 @pytest.mark.usefixtures("small")
 def test_an_interrupt_keeps_what_is_done(tmp_path, monkeypatch):
-    real, done = reproduction.run_tasks, []
+    real = engine.run_tasks
+    done: list[Any] = []
 
     def interrupted(tasks, engine, jobs):
         for number, found in real(tasks, engine, 1):
@@ -210,7 +213,7 @@ def test_a_miss_is_exit_code_1_only_under_the_papers_settings(
 ):
     table = {
         key: tuple(row._replace(best_loss=row.best_loss + 0.06) for row in rows)
-        for key, rows in tables.published().items()
+        for key, rows in published_tables().items()
     }
     monkeypatch.setattr(tables, "published", lambda: table)
     arguments = ("medical", "--data", shared_data, "--jobs", 1, "--order", "sorted")

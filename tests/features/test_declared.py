@@ -71,7 +71,7 @@ def test_bad_declared_features(features: Any, message: str) -> None:
 
 
 FEATURES = {"age": (18, 64), "region": None, "children": None}
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"age": 18 + i * 7 % 46, "region": "nsw"[i % 3], "children": i % 4, "sex": "fm"[i % 2]}
     for i in range(40)
 ]

@@ -268,7 +268,7 @@ def test_memory_is_bounded() -> None:
     groups = Groups([by("k"), by("k") & by("x")], always_on=True)
     encoder = Encoder(None, True, groups)
     for number in range(2000):
-        row = {"k": str(number % 3), f"f{number % 200}": 1.0}
+        row: dict[str, Any] = {"k": str(number % 3), f"f{number % 200}": 1.0}
         for _ in range(2):
             awake = [groups.member(0, (row["k"],)), groups.member(1, (row["k"], str(number)))]
             encoder.admit(encoder.encode(row, awake))

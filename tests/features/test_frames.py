@@ -47,7 +47,7 @@ def row_by_row(encoder: Encoder, rows: list[dict[str, Any]]) -> EncodedFrame:
     )
 
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "text": polars.String,
     "kind": polars.Categorical,
     "flag": polars.Boolean,

@@ -1,11 +1,13 @@
 """Rows of a file in pieces, in file order or sorted, each with its number."""
 
+from typing import Any
+
 import pytest
 
 from groupwise.errors import DataError, FeatureError, LabelError
 from groupwise.files import rows as rows_of_files
 from groupwise.files.rows import in_file, in_file_order, in_pieces, pieces
-from groupwise.files.scan import scan
+from groupwise.files.scan import Kind, scan
 from groupwise.files.source import opened
 from tests.cli.commands import people, succeed, write_rows
 
@@ -27,14 +29,14 @@ def test_pieces_hold_all_rows_in_order():
 @pytest.fixture
 def found(tmp_path):
     """A scan of a small file, sorted by its numbers."""
-    rows = [(key, i, i % 2) for i, key in enumerate(["b10", "a9", "b9", "a10", "NA"])]
+    rows: list[Any] = [(key, i, i % 2) for i, key in enumerate(["b10", "a9", "b9", "a10", "NA"])]
     rows[4] = ("c", 4, "NA")
     with opened(str(write_rows(tmp_path / "d.csv", ("k", "i", "x"), rows))) as source:
         yield scan(source, None, "k")
 
 
 def test_numbers_count_the_rows_of_the_file(found):
-    kinds = {"i": "text", "x": "number"}
+    kinds: dict[str, Kind] = {"i": "text", "x": "number"}
     got = list(pieces(found, kinds, None, 2))
     assert [piece.numbers.tolist() for piece in got] == [[1, 2], [3, 4], [5]]
     assert [row for piece in got for row in piece.frame.to_pylist()] == [
@@ -87,5 +89,6 @@ def test_a_sort_in_many_stretches(tmp_path, monkeypatch):
         out = tmp_path / order
         succeed("run", data, "--target", "pay", "--order", order, "--out", out)
         lines = (out / "predictions.csv").read_text().splitlines()[1:]
-        places = sorted(range(250), key=lambda i, c=column: rows[i][c])
+        keys = [row[column] for row in rows]
+        places = sorted(range(250), key=keys.__getitem__)
         assert [int(line.split(",")[0]) - 1 for line in lines] == places

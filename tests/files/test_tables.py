@@ -45,7 +45,9 @@ def test_everybody_first_then_the_worst_per_round_and_small_groups_last():
 
 
 def test_the_group_on_which_most_is_gained():
-    assert most_gained(ROWS)["group"] == "b"
+    gained = most_gained(ROWS)
+    assert gained is not None
+    assert gained["group"] == "b"
     assert most_gained([row("a", 50, 2.0, 1.0)]) is None
     assert most_gained([row("a", 50, 2.0)]) is None
 

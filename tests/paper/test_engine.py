@@ -65,7 +65,9 @@ def test_a_run_comes_back_as_it_was(tmp_path, data):
     store, kept = Store(tmp_path), run(data, "sorted", 473, Settings())
     path = store.path("synthetic-mean", "sorted", 473, "key")
     store.save(path, kept)
-    for field, mine, theirs in zip(Run._fields, kept, store.load(path), strict=True):
+    found = store.load(path)
+    assert found is not None
+    for field, mine, theirs in zip(Run._fields, kept, found, strict=True):
         assert np.array_equal(mine, theirs), field
     assert [found.name for found in path.parent.iterdir()] == [path.name]
 

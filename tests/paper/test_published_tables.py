@@ -40,6 +40,7 @@ def test_one_synthetic_run_lies_within_the_published_spread(label):
     data = synthetic(label)
     rows = summarise(data.name, "sorted", [run(data, "sorted", PAPER_SEEDS[0], Settings())])
     for row in rows:
+        assert row.published is not None
         for found, (mean, spread) in zip(row.found[:2], row.published[:2], strict=True):
             assert abs(found[0] - mean) <= 3 * spread + 0.005, row.group
         best = row.published.best_in_hindsight_loss

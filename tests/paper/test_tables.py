@@ -43,7 +43,9 @@ def test_rows_by_hand():
     assert row.found == Figures((6.25, 2.25), (2.75, 0.75), 0.75)
     assert row.exact == Figures((5.5, 2.0), (2.0, 0.5), 1.5)
     assert row.published == Figures((0.82, 0.09), (-1.09, 0.07), 5.4)
-    assert row.deviations().algorithm_regret == pytest.approx((3.84, 0.68))
+    deviations = row.deviations()
+    assert deviations is not None
+    assert deviations.algorithm_regret == pytest.approx((3.84, 0.68))
     assert json.loads(json_text(row.to_dict())) == {
         "group": "young",
         "size": 4,

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from groupwise.arrays import Vector
 from groupwise.report.figures import DARK, LIGHT, Figure, Line, Panel, draw, inline
 from groupwise.report.page import Illustration, Page, Section, html
 from groupwise.report.tables import Cell, Column, Table
@@ -15,7 +16,7 @@ HOSTILE = "<script>alert('$x$ & y')</script>"
 
 
 def a_figure(name="figure", panels=4, shared=True):
-    x = np.arange(1, 21) * 1000.0
+    x: Vector = np.linspace(1000.0, 20_000.0, 20)
     return Figure(
         name,
         f"Caption {HOSTILE}",
@@ -60,7 +61,7 @@ def test_a_drawing_is_cut_into_its_panels(drawing):
     figure = a_figure()
     cut = inline(figure, drawing)
     assert [title for title, _ in cut.panels] == [panel.title for panel in figure.panels]
-    boxes = [re.search(r'viewBox="([^"]*)"', svg)[1] for _, svg in cut.panels]
+    boxes = [re.findall(r'viewBox="([^"]*)"', svg)[0] for _, svg in cut.panels]
     assert len(set(boxes)) == 4
     for (_, svg), box in zip(cut.panels, boxes, strict=True):
         left, top, width, height = map(float, box.split())

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from typing import Any
 
 import pytest
 
@@ -42,9 +43,9 @@ def table():
 def printed(table, width):
     from rich.console import Console
 
-    console = Console(file=io.StringIO(), width=width)
-    show(console, table)
-    return console.file.getvalue()
+    text = io.StringIO()
+    show(Console(file=text, width=width), table)
+    return text.getvalue()
 
 
 def test_a_terminal_shows_text_as_it_is_and_aligns_figures(table):
@@ -89,7 +90,7 @@ def test_figures_as_text():
 
 
 def test_records():
-    records = [
+    records: list[dict[str, Any]] = [
         {"group": 'a "b", c', "regret": [1.5, 0.25], "exact": {"best": 2.0}, "published": None},
         {"group": "d", "regret": (1.0, 0.0), "exact": {"best": 3.0}, "published": {"best": 4.0}},
     ]

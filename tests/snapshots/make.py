@@ -99,8 +99,9 @@ def many_levels(rng: Random, count: int, later: bool) -> Rounds:
     rounds = []
     for t in range(count):
         code = int(80 * rng.random()) if later else t % 66
-        row = {"code": f"c{code}", "age": rng.random(), "bmi": 0.0}
-        rounds.append((row, 0.5 * row["age"] + 0.5 * rng.random()))
+        age = rng.random()
+        row = {"code": f"c{code}", "age": age, "bmi": 0.0}
+        rounds.append((row, 0.5 * age + 0.5 * rng.random()))
     return rounds
 
 
