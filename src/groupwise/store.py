@@ -77,13 +77,13 @@ class Store:
         if keeper is not None and not INTERPRETED:
             self._callback = _Upkeep(upkeep)
             upkeep = ctypes.cast(self._callback, ctypes.c_void_p).value
-        self.message = PLACE.pack(self.place._replace(upkeep=upkeep))
+        self._fixed = {"upkeep": upkeep, "also": getattr(keeper, "also", 0)}
+        self.message = PLACE.pack(self.place._replace(**self._fixed))
         self.address = address(self.message)
 
     def _moved(self) -> None:
         """Tell the kernels where everything is now."""
-        upkeep = self.message[PLACE.slots["upkeep"]]
-        self.message[:] = PLACE.pack(self.place._replace(upkeep=upkeep))
+        self.message[:] = PLACE.pack(self.place._replace(**self._fixed))
 
     @property
     def place(self) -> Place:
@@ -100,6 +100,7 @@ class Store:
             self.extent,
             self.parameters,
             beside,
+            0,
             0,
         )
 
@@ -304,7 +305,7 @@ class Store:
                     self.pool[cells] = 1.0 if name in self.layout.ones else 0.0
 
     def __getstate__(self) -> dict[str, Any]:
-        left_out = ("message", "address", "_callback", "_keeper")
+        left_out = ("message", "address", "_callback", "_keeper", "_fixed")
         state = {key: value for key, value in self.__dict__.items() if key not in left_out}
         return {**state, "pool": self.pool[: self.used[0]], "size": self.pool.size}
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from groupwise.arrays import Index, Vector
-from groupwise.kernels.addresses import call_back, stay_apart
+from groupwise.kernels.addresses import call, call_back, stay_apart
 from groupwise.kernels.cells import dot
 from groupwise.kernels.compiled import Kernel, inlined, lean
 from groupwise.kernels.hindsight import HELD, WHOLE, sums_of
@@ -110,6 +110,20 @@ def subtract_held(mine, learner, xi, xv, out, factors):
 
 @Kernel
 def advise(state, message):
+    """θ·x."""
+    place, stretch = open_place(state), open_stretch(message)
+    mine = models_of(place, stretch.group)
+    row, entry = stretch.rows[stretch.first], stretch.entries[stretch.first]
+    start, stop = stretch.indptr[row], stretch.indptr[row + 1]
+    xi = stretch.indices[start : start if stretch.full[row] else stop]
+    for k in range(place.learners):
+        estimate = dot(mine.theta[k], xi, stretch.values[start:stop])
+        stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
+    return stretch.last
+
+
+@Kernel
+def advise_forward(state, message):
     """θ·x, or θ·x / (1 + w xᵀPx) in the forward form."""
     place, stretch = open_place(state), open_stretch(message)
     group, i = stretch.group, stretch.first
@@ -179,9 +193,7 @@ def learn(state, message):
     size = learners * AHEAD * width
     products = stretch.work[:size].reshape((learners, AHEAD, width))
     factors = stretch.work[size : size + HELD]
-    fading = False
-    for k in range(learners):
-        fading = fading or place.parameters[k * EACH + FORGETTING] < 1.0
+    fading = place.also != 0
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
     for i in range(stretch.first, stretch.last):
         row, entry = stretch.rows[i], stretch.entries[i]
@@ -203,7 +215,8 @@ def learn(state, message):
             fold(place, group)
             mine = models_of(place, group)
         if fading:
-            fade(place, group, weight)
+            stretch.marks[0] = i
+            call(place.also, state, message)
             mine = models_of(place, group)
     if place.beside != 0:
         renew_if_due(place, group)
@@ -233,14 +246,15 @@ def fold(place, group):
         add_outer(mine.inverse[k], -1.0, mine.held[k], mine.theta.shape[1], True)
 
 
-@lean
-def fade(place, group, weight):
+@Kernel
+def fade(state, message):
     """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
 
     Columns that no row has used yet fade too, so that a feature that comes later starts where it
     would have been: at 1 / (λ · strength), to the digit.
     """
-    stay_apart()
+    place, stretch = open_place(state), open_stretch(message)
+    group, weight = stretch.group, stretch.weights[stretch.entries[stretch.marks[0]]]
     give_matrices(place, group)
     mine = models_of(place, group)
     faint = False
@@ -265,6 +279,7 @@ def fade(place, group, weight):
         faint = faint or mine.strength[k] < FAINT
     if faint:
         call_back(place.upkeep, group)
+    return stretch.last
 
 
 @lean

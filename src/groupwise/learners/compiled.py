@@ -49,6 +49,10 @@ class CompiledBank:
         self.parameters = np.ascontiguousarray(parameters, dtype=np.float64).ravel()
         self.store = self.fresh(None)
 
+    def kernels(self) -> tuple[Kernel, Kernel]:
+        """For advice and for learning: those that this configuration needs."""
+        return self.advise, self.learn
+
     def fresh(self, sums: Store | None) -> Store:
         """Room for learners that have seen nothing, beside the sums of hindsight."""
         beside = sums if self.wants_sums else None
@@ -123,11 +127,11 @@ class Crew(Bank):
                 *(*cells, none, stands_for, work, marks),
             )
         )
-        kernels = [bank.advise.pointer for bank in self.banks]
-        learn = [record.pointer] * len(stores) + [bank.learn.pointer for bank in self.banks]
+        kernels = [[kernel.pointer for kernel in bank.kernels()] for bank in self.banks]
+        learn = [record.pointer] * len(stores) + [learn for _, learn in kernels]
         self._crew = stretch.Crew(
             len(self._stores),
-            stretch.words([*silent, *kernels]),
+            stretch.words([*silent, *(advise for advise, _ in kernels)]),
             stretch.words(learn),
             stretch.words([store.address for store in self._stores]),
             np.array([*silent, *firsts[:-1]], dtype=np.int64),

@@ -10,6 +10,7 @@ import numpy as np
 from groupwise.arrays import Index
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import renewal, ridge
+from groupwise.kernels.compiled import Kernel
 from groupwise.kernels.hindsight import WHOLE
 from groupwise.learners.compiled import CompiledBank
 from groupwise.protocols import Setting
@@ -92,6 +93,16 @@ class RidgeBank(CompiledBank):
     def __init__(self, learners: Sequence[Ridge], columns: Sequence[int]) -> None:
         self.learners = tuple(learners)
         super().__init__(columns, [[x.penalty, x.forward, x.forgetting] for x in learners])
+
+    def kernels(self) -> tuple[Kernel, Kernel]:
+        """The forward form needs more for its advice."""
+        forward = any(x.forward for x in self.learners)
+        return ridge.advise_forward if forward else ridge.advise, ridge.learn
+
+    @property
+    def also(self) -> Any:
+        """What makes learners forget, where some do."""
+        return ridge.fade.pointer if any(x.forgetting < 1.0 for x in self.learners) else 0
 
     def work_size(self, width: int) -> int:
         """Room for products that are formed together."""
