@@ -1,6 +1,8 @@
 """A plan through a model: what is taken down along the way, and what is written."""
 
+import copy
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -83,3 +85,16 @@ def test_logged_predictions_have_curves_of_their_own(planned):
         assert curve.rounds.tolist() == ours.rounds.tolist()
         assert curve.regret[-1] == rows[group]["regret of age"]
     assert "logged predictions on every group" in compare_page(compared)
+
+
+def test_a_run_of_many_pieces_copies_the_model_once(planned, monkeypatch):
+    copied = []
+
+    def deepcopy(value):
+        copied.append(value)
+        return copy.deepcopy(value)
+
+    monkeypatch.setattr("groupwise.model.copy", SimpleNamespace(deepcopy=deepcopy))
+    pieces = list(Following(*planned).pieces("test", 1, False))
+    assert len(pieces) > 10
+    assert len(copied) == 1

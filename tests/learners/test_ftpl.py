@@ -58,7 +58,7 @@ def regret(actions: int, horizon: int | None, name: str, seed: int, noise: str =
         last = int(said[0, 0].argmax())
         lost += costs[last]
         total += costs
-        bank.update(ONE_GROUP, NO_ROW, costs)
+        bank.update(ONE_GROUP, NO_ROW, (costs, 0.0))
     return lost - float(total.min())
 
 
@@ -92,7 +92,7 @@ def test_run_time_bound(name: str) -> None:
     regrets = [regret(3, None, name, seed) for seed in range(20)]
     bank = bank_of(3, None, 0)
     for t in range(ROUNDS):
-        bank.update(ONE_GROUP, NO_ROW, np.eye(3)[t % 3])
+        bank.update(ONE_GROUP, NO_ROW, (np.eye(3)[t % 3], 0.0))
     bounds = bank.bounds(0)
     assert bounds is not None
     (certified,) = bounds.tolist()
@@ -117,7 +117,8 @@ def test_noise_is_named_by_ticket_expert_and_attempt() -> None:
 
 def test_fractional_rounds_scale_costs() -> None:
     bank = bank_of(2, None, 0)
-    bank.update(Awake(np.zeros(1, dtype=np.int64), np.array([0.25])), NO_ROW, np.array([1.0, 0.0]))
+    awake = Awake(np.zeros(1, dtype=np.int64), np.array([0.25]))
+    bank.update(awake, NO_ROW, (np.array([1.0, 0.0]), 0.0))
     assert bank.store.of(0).costs.tolist() == [0.25, 0.0]
     assert bank.store.of(0).clock.tolist() == [0.25]
 
