@@ -72,6 +72,10 @@ class CompiledBank:
     def opened(self, groups: Index, first: int) -> None:
         """Some groups have new columns, from ``first`` on, which are 0."""
 
+    def save(self, groups: int, features: int) -> dict[str, Any]:
+        """The state of the first groups; a group's columns that are not there yet are 0."""
+        return self.store.save(groups, features)
+
     def bounds(self, group: int) -> Vector | None:
         """See :meth:`groupwise.protocols.Bank.bounds`."""
         return None
@@ -239,13 +243,9 @@ class Crew(Bank):
 
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """The state of the first groups, as arrays by name."""
-        fields = {} if self.sums is None else {"hindsight": self.sums}
-        fields |= {bank.name: bank.store for bank in self.banks}
-        return {
-            f"{name}.{field}": array
-            for name, store in fields.items()
-            for field, array in store.save(groups, features).items()
-        }
+        fields = {} if self.sums is None else {"hindsight": self.sums.save(groups, features)}
+        fields |= {bank.name: bank.save(groups, features) for bank in self.banks}
+        return {f"{name}.{field}": a for name, own in fields.items() for field, a in own.items()}
 
     def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
