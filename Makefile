@@ -36,7 +36,7 @@ test-numba:  ## the kernels' tests with the oldest and the newest numba, in envi
 		$(BIN:$(VENV)/%=$(OTHER)/%)/python -m pip install --quiet --disable-pip-version-check \
 			--editable . "numba$$version" && \
 		$(BIN:$(VENV)/%=$(OTHER)/%)/python -m pytest tests/kernels tests/test_brute_force.py \
-			tests/test_replay_arrays.py || exit 1; \
+			tests/test_replaying.py || exit 1; \
 	done
 
 lint: $(VENV)/.dev  ## ruff and mypy only
