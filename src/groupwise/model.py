@@ -190,16 +190,16 @@ class Groupwise:
     def learn(self, ticket: Ticket, y: Any) -> None:
         """Settle a ticket with its label: now or much later, in any order, once."""
         self.check(ticket)
-        label = self.loss.encode(y)
+        label, number = self.loss.encode(y), ticket.number
         if ticket.members:
             late = None if ticket.version == self._version else ticket.play
-            if ticket.encoder is self._encoder:
-                awake, row = ticket.awake, ticket.encoded
-                self._reduction.learn(ticket.number, awake, row, label, late)  # type: ignore[arg-type]
+            awake, row = ticket.awake, ticket.encoded
+            if ticket.encoder is self._encoder and awake is not None and row is not None:
+                self._reduction.learn(number, awake, row, label, late)
             else:
                 self._learn_anew(ticket, label, late)
             self._version += 1
-        self._settle(ticket.number)
+        self._settle(number)
 
     def _learn_anew(self, ticket: Ticket, label: Any, late: Play | None) -> None:
         """The same where groups or features of the ticket may be new, or known by other numbers."""

@@ -141,8 +141,8 @@ class Reduction:
         are charged with it, and keep the difference as the delay term.
         """
         # (c) Update: every awake learner with (x_t, y_t), whatever was played …
-        attempt = 0 if late is None else 1
-        said = (self._crew or self).updated(number, attempt, awake, row, label, self.stands_for)
+        again = 0 if late is None else 1
+        said = (self._crew or self).updated(number, again, awake, row, label, self.stands_for)
         # … and the aggregator with the losses of the advice.
         self.settle(number, awake, said, label, late)
 
