@@ -16,8 +16,13 @@ from groupwise.errors import (
     TicketError,
     TooLargeError,
 )
-from groupwise.features import Encoder
-from groupwise.features.declared import FieldKind
+from groupwise.features import COLUMNS, Declared, Encoder
+from groupwise.features.declared import (
+    FieldKind,
+    Hashed,
+    declared_from_json,
+    declared_to_json,
+)
 from groupwise.groups import Group, Groups, Member, from_dict
 from groupwise.kernels import compiling
 from groupwise.learners.wrapped import name_of
@@ -69,10 +74,15 @@ class Groupwise:
     aggregator : ``aggregators.AdaNormalHedge()`` by default, or ``aggregators.Specialists()``.
     loss : ``losses.Square(low, high)`` with the range of your labels.
     features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1],
-        {name: None} for text or for a number as it is.
+        {name: None} for text or for a number as it is, {name: gw.hashed(n)} for text with very many
+        values.
     indicators : append a 0/1 feature for each declared group that is not a one-hot level already.
     intercept : put a feature first that is 1 in every row, so that linear models have an intercept,
         whatever the other features are. Learners of actions have none.
+    max_levels : how many values of a text field have a 0/1 feature of their own, and how many of
+        the groups that ``gw.by`` makes have an indicator. Further ones are hashed into as many
+        features, which they share, with a warning (see ``hashed_fields``); groups stay one per
+        value. Of a field that is named in ``features`` they are an error. None for no bound.
     play : None for the aggregator's preferred play; "mean" or "sample" where that is sound.
     clip : clip advice to the label range.
     always_on : add a group that every row is in; its learner is the single-model baseline.
@@ -102,7 +112,7 @@ class Groupwise:
         learner: AnyLearner | Sequence[AnyLearner] | None = None,
         aggregator: Aggregator | None = None,
         loss: Loss | None = None,
-        features: Sequence[str] | Mapping[str, tuple[float, float] | None] | None = None,
+        features: Declared = None,
         indicators: bool = True,
         play: str | None = None,
         clip: bool = True,
@@ -111,6 +121,7 @@ class Groupwise:
         prior: Mapping[str, float] | None = None,
         intersections: int | None = None,
         intercept: bool = True,
+        max_levels: int | None = COLUMNS,
     ) -> None:
         self.intersections = intersections
         self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
@@ -121,10 +132,13 @@ class Groupwise:
         self.features = features
         self.indicators = indicators
         self.intercept = intercept
+        self.max_levels = max_levels
         self.clip = clip
         self.seed = checked_seed(seed)
         self.prior = checked_prior(prior)
-        self._encoder = encoder_for(self.learners, features, indicators, self.groups, intercept)
+        self._encoder = encoder_for(
+            self.learners, features, indicators, self.groups, intercept, max_levels
+        )
         with compiling():
             self._reduction = Reduction(
                 self.learners,
@@ -205,6 +219,8 @@ class Groupwise:
                 self._learn_anew(ticket, label, late)
             self._version += 1
         self._settle(number)
+        if self._encoder.unsaid:
+            self._encoder.announce()
 
     def _learn_anew(self, ticket: Ticket, label: Any, late: Play | None) -> None:
         """The same where groups or features of the ticket may be new, or known by other numbers."""
@@ -318,6 +334,11 @@ class Groupwise:
         """What the fields of rows hold that were turned into features: "number" or "text"."""
         return dict(self._encoder.kinds)
 
+    @property
+    def hashed_fields(self) -> Mapping[str, int]:
+        """The columns whose values, all or beyond ``max_levels``, share features; how many."""
+        return dict(self._encoder.hashed)
+
     # For models whose feedback is partial (``groupwise.partial_feedback``).
 
     def learn_for(self, ticket: Ticket, y: Any, rounds: float) -> None:
@@ -370,6 +391,7 @@ class Groupwise:
                 if following is None:
                     break
                 read = self._read(following, target)
+        self._encoder.announce()
         prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
         path = path_of(self._reduction)
         return FrameReplay(prediction, loss, expected, path, tuple(memberships))
@@ -438,14 +460,13 @@ class Groupwise:
         archive.write(path, header, self._reduction.save(groups, features))
 
     def _header(self) -> dict[str, Any]:
-        features = self.features
         return {
             "model": {
                 "groups": [declaration.to_dict() for declaration in self.declarations],
                 "learner": [_named(learner) for learner in self.learners],
                 "aggregator": _named(self.aggregator),
                 "loss": self.loss.to_dict(),
-                "features": dict(features) if isinstance(features, Mapping) else features,
+                "features": declared_to_json(self.features),
                 "indicators": self.indicators,
                 "play": self.play,
                 "clip": self.clip,
@@ -454,6 +475,7 @@ class Groupwise:
                 "prior": self.prior,
                 "intersections": self.intersections,
                 "intercept": self.intercept,
+                "max_levels": self.max_levels,
             },
             **self._registry.to_dict(),
             "encoder": self._encoder.to_dict(),
@@ -466,13 +488,12 @@ class Groupwise:
     @classmethod
     def restored(cls, header: Mapping[str, Any], arrays: archive.Arrays) -> "Groupwise":
         """The model whose header and arrays ``save`` wrote."""
-        settings = {"intercept": False, **header["model"]}  # groupwise 0.1 had none
+        settings = {"intercept": False, "max_levels": None, **header["model"]}  # as it was in 0.1
         settings["groups"] = [from_dict(fields) for fields in settings["groups"]]
         settings["learner"] = [part_from_dict(fields) for fields in settings["learner"]]
         settings["aggregator"] = part_from_dict(settings["aggregator"])
         settings["loss"] = loss_from_dict(settings["loss"])
-        if isinstance(settings["features"], dict):
-            settings["features"] = {k: v and (v[0], v[1]) for k, v in settings["features"].items()}
+        settings["features"] = declared_from_json(settings["features"])
         model = cls(**settings)
         model._encoder = Encoder.from_dict(header["encoder"], model.groups)
         model._registry.restore(header)
@@ -490,11 +511,12 @@ def encoder_for(
     indicators: bool,
     groups: Groups,
     intercept: bool,
+    max_levels: int | None,
 ) -> Encoder:
     """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
     widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
     if not widths:
-        return Encoder(features, indicators, groups, intercept)
+        return Encoder(features, indicators, groups, intercept, max_levels)
     if not any(widths):
         if features is not None:
             raise ConfigurationError("These learners use no features: leave features out.")
@@ -505,6 +527,8 @@ def encoder_for(
             "of contexts."
         )
     named = features if isinstance(features, Mapping) else dict.fromkeys(features, (0.0, 1.0))
+    if any(isinstance(one, Hashed) for one in named.values()):
+        raise ConfigurationError("A context is made of numbers: none of its fields can be hashed.")
     return Encoder(named, False, groups)
 
 
