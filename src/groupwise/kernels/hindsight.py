@@ -14,7 +14,7 @@ from groupwise.kernels.addresses import stay_apart
 from groupwise.kernels.cells import fma, padded
 from groupwise.kernels.compiled import Kernel, lean
 from groupwise.kernels.layout import ONE, OWN, Layout, open_place
-from groupwise.kernels.stretch import open_stretch
+from groupwise.kernels.stretch import cells_of, open_stretch
 from groupwise.kernels.vectors import add_and_scale, add_outer
 
 HELD = 8
@@ -65,14 +65,13 @@ def record(state, message):
     if share != 1.0:
         own.rows[0] = -1
     for i in range(stretch.first, stretch.last):
-        row = stretch.rows[i]
-        start, stop = stretch.indptr[row], stretch.indptr[row + 1]
-        xv = stretch.values[start:stop]
-        weight, y = stretch.weights[stretch.entries[i]] * share, stretch.labels[row]
+        first, last, start, stop = cells_of(stretch, i)
+        xi, xv = stretch.positions[first:last], stretch.values[start:stop]
+        weight, y = stretch.weights[stretch.entries[i]] * share, stretch.labels[stretch.rows[i]]
         own.power[0] += weight * y * y
         if own.rows[0] >= 0:
             own.rows[0] += 1
-        if stretch.full[row] or start == stop:
+        if xi.size == 0:
             count = own.waiting[0]
             add_and_scale(own.moment, weight * y, own.held[count], np.sqrt(weight), xv, xv.size)
             own.waiting[0] = count + 1
@@ -83,12 +82,12 @@ def record(state, message):
             if place.late[group] < 0:
                 give_late(place, group)
                 own = sums_of(place, group)
-            xi = stretch.indices[start:stop]
             for k in range(xi.size):
-                factor, row_of_gram = weight * xv[k], own.gram[xi[k]]
+                factor = weight * xv[k]
                 own.moment[xi[k]] = fma(factor, y, own.moment[xi[k]])
                 for j in range(k + 1):
-                    row_of_gram[xi[j]] = fma(factor, xv[j], row_of_gram[xi[j]])
+                    row_of_gram, column = own.gram[max(xi[k], xi[j])], min(xi[k], xi[j])
+                    row_of_gram[column] = fma(factor, xv[j], row_of_gram[column])
         if own.rows[0] > 0 and own.rows[0] % WHOLE == 0:
             fold(place, group)
             return i + 1
