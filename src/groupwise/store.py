@@ -238,9 +238,12 @@ class Store:
             first += len(cells)
 
     def _by_width(self, groups: Index) -> Iterator[tuple[Index, int]]:
-        for width in _distinct(self.width[groups]).tolist():
-            which = np.flatnonzero(self.width[groups] == width)
-            yield which, width
+        """Which of some groups have records of one width."""
+        have = np.flatnonzero(groups < self.block.size)
+        have = have[self.block[groups[have]] >= 0]
+        widths = self.width[groups[have]]
+        for width in _distinct(widths).tolist():
+            yield have[widths == width], width
 
     def fill(self, name: str, groups: Index, values: NDArray[Any]) -> None:
         """Write a field of some groups."""
@@ -249,12 +252,11 @@ class Store:
 
     def column(self, name: str, groups: int) -> NDArray[Any]:
         """A field that is as long in all groups, of the first ones; those without it: as begun."""
-        have = np.flatnonzero(self.block[:groups] >= 0)
         kind = np.int64 if name in self.layout.integers else np.float64
-        out = np.full((groups, *self._shape(self.layout.axes[name], 0)), name in self.layout.ones)
-        out = out.astype(kind)
-        for which, _ in self._by_width(have):
-            out[have[which]] = self._gather(have[which], name)
+        shape = groups, *self._shape(self.layout.axes[name], 0)
+        out = np.full(shape, name in self.layout.ones, dtype=kind)
+        for which, _ in self._by_width(np.arange(groups)):
+            out[which] = self._gather(which, name)
         return out
 
     def save(self, groups: int, features: Index | int) -> Arrays:
@@ -285,9 +287,10 @@ class Store:
         kind = np.int64 if name in self.layout.integers else np.float64
         sizes = self._sizes(axes, widths)
         ends = np.cumsum(sizes)
-        out = np.zeros(int(ends[-1]) if ends.size else 0, dtype=kind)
+        out = np.full(int(sizes.sum()), name in self.layout.ones, dtype=kind)
         for which, width, features in self._alike(groups, widths):
-            own = np.zeros((which.size, *self._shape(axes, features)), dtype=kind)
+            shape = which.size, *self._shape(axes, features)
+            own = np.full(shape, name in self.layout.ones, dtype=kind)
             kept = min(width, features)
             cut = (slice(None), *(slice(kept) if axis == OWN else slice(None) for axis in axes))
             own[cut] = self._gather(groups[which], name)[cut]
@@ -327,12 +330,15 @@ class Store:
             kind = np.dtype(np.int64 if name in self.layout.integers else np.float64)
             sizes = self._sizes(axes, widths[some])
             array = arrays[name]
-            if array.dtype != kind or array.size != sizes.sum() or array.ndim < 1:
-                raise ValueError(f"{name} has {array.size} numbers, not {sizes.sum()}")
-            starts, flat = np.cumsum(sizes) - sizes, array.reshape(-1)
+            shape: tuple[int, ...] = (int(sizes.sum()),)
+            flat = OWN in axes or name in self.layout.late
+            if array.ndim > 1 or not flat:  # before schema 4 all groups had as many columns
+                shape = some.size, *self._shape(axes, int(widths.max(initial=0)))
+            _check(name, array, shape[:1] if axes == ONE else shape, kind)
+            starts, numbers = np.cumsum(sizes) - sizes, array.reshape(-1)
             for which, _, wide in self._alike(some, widths[some]):
                 places = starts[which][:, None] + np.arange(sizes[which[0]])
-                found = flat[places].reshape(which.size, *self._shape(axes, wide))
+                found = numbers[places].reshape(which.size, *self._shape(axes, wide))
                 self._scatter(some[which], name, found)
         if self._keeper() is not None:
             for which, _, wide in self._alike(everybody, widths):
