@@ -109,10 +109,10 @@ class Store:
         """A group's record, as arrays that share its memory."""
         return self.layout.of(self.place, group)
 
-    def reserve(self, groups: Index, widths: Index | int, spare: bool = False) -> None:
+    def reserve(self, groups: Index, widths: Index | int, most: int = 0) -> None:
         """Make sure that these groups have records of at least so many columns.
 
-        With ``spare``, records that are widened get a quarter more, so that few are.
+        Records that are widened get a quarter more, up to ``most``, so that few are.
         """
         if groups.size == 0:
             return
@@ -128,8 +128,7 @@ class Store:
         wanted = np.broadcast_to(widths, groups.shape)[narrow]
         groups, first = np.unique(groups[narrow], return_index=True)
         wanted = wanted[first]
-        if spare:
-            wanted = np.maximum(wanted, rooms(self.width[groups] * 5 // 4))
+        wanted = np.maximum(wanted, np.minimum(rooms(self.width[groups] * 5 // 4), most))
         kinds = list(zip(*np.unique(wanted, return_counts=True), strict=True))
         records, late = (
             sum(int(n) * self._size(int(width), late) for width, n in kinds)

@@ -37,7 +37,7 @@ def positions_of(keeper, features, known):
     state = keeper.store.address
     columns.counted(state, one, indices, values, full[0], scratch, count)
     assert keeper.store.of(0).count[0] == known
-    keeper.store.reserve(one, room(int(count[0])), spare=True)
+    keeper.store.reserve(one, room(int(count[0])), room(FEATURES))
     places, positions = np.empty(1, dtype=np.int64), np.empty(values.size, dtype=np.int64)
     starts, rows = np.array([0, 1]), np.zeros(1, dtype=np.int64)
     cells = indptr, indices, values, full
@@ -81,7 +81,9 @@ def test_a_group_is_as_wide_as_its_own_rows():
     crew = model._reduction.banks[0]
     counts = dict(zip(model.group_names, crew.seen.column("count", 13)[:, 0].tolist(), strict=True))
     assert counts.pop("always_on") >= 12 + 72
-    assert max(counts.values()) <= 16  # its own eight or nine; the first, full rows bring a few more
+    assert (
+        max(counts.values()) <= 16
+    )  # its own eight or nine; the first, full rows bring a few more
     for group in range(13):
         width = crew.seen.of(group).count[0]
         assert crew.sums.width[group] <= room(int(width) * 5 // 4 + 4)

@@ -51,23 +51,23 @@ def _find(own, feature):
     """The column of a feature; -1 where the group has none."""
     if own.moved[0] == 0:
         return feature if feature < own.count[0] else -1
-    table = own.table.reshape(2 * own.feature.size)
-    slot = _slot(feature, table.size)
-    while table[slot] != 0:
-        if own.feature[table[slot] - 1] == feature:
-            return table[slot] - 1
-        slot = slot + 1 if slot + 1 < table.size else 0
-    return -1
+    size = 2 * own.feature.size
+    slot = _slot(feature, size)
+    while True:
+        column = own.table[slot & 1, slot >> 1] - 1
+        if column < 0 or own.feature[column] == feature:
+            return column
+        slot = slot + 1 if slot + 1 < size else 0
 
 
 @inlined
 def _insert(own, column):
     """Put a column into the table."""
-    table = own.table.reshape(2 * own.feature.size)
-    slot = _slot(own.feature[column], table.size)
-    while table[slot] != 0:
-        slot = slot + 1 if slot + 1 < table.size else 0
-    table[slot] = column + 1
+    size = 2 * own.feature.size
+    slot = _slot(own.feature[column], size)
+    while own.table[slot & 1, slot >> 1] != 0:
+        slot = slot + 1 if slot + 1 < size else 0
+    own.table[slot & 1, slot >> 1] = column + 1
 
 
 @inlined
@@ -164,7 +164,6 @@ def rehash(state, groups):
     for i in range(groups.size):
         own = columns_of(place, groups[i])
         if own.moved[0] != 0:
-            table = own.table.reshape(2 * own.feature.size)
-            table[:] = 0
+            own.table[:] = 0
             for column in range(own.count[0]):
                 _insert(own, column)

@@ -83,11 +83,10 @@ def record(state, message):
                 give_late(place, group)
                 own = sums_of(place, group)
             for k in range(xi.size):
-                factor = weight * xv[k]
+                factor, row_of_gram = weight * xv[k], own.gram[xi[k]]
                 own.moment[xi[k]] = fma(factor, y, own.moment[xi[k]])
                 for j in range(k + 1):
-                    row_of_gram, column = own.gram[max(xi[k], xi[j])], min(xi[k], xi[j])
-                    row_of_gram[column] = fma(factor, xv[j], row_of_gram[column])
+                    row_of_gram[xi[j]] = fma(factor, xv[j], row_of_gram[xi[j]])
         if own.rows[0] > 0 and own.rows[0] % WHOLE == 0:
             fold(place, group)
             return i + 1

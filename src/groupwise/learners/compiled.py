@@ -162,13 +162,14 @@ class Crew(Bank):
     def reserve(self, groups: Index, features: int) -> None:
         """Make room for these groups with the columns that they have, and for rows so long."""
         self.seen.reserve(groups, LANES)
-        self._fit(groups, self.seen.column("count", len(self.seen))[groups, 0])
+        self._fit(groups, self.seen.column("count", len(self.seen))[groups, 0], features)
         self._extend(1, room(features))
 
-    def _fit(self, groups: Index, counts: Index) -> None:
-        """Make room for so many columns in the records of groups."""
+    def _fit(self, groups: Index, counts: Index, features: int) -> None:
+        """Make room for so many columns, of so many features, in the records of groups."""
+        wanted = rooms(np.where(4 * counts < 3 * features, counts, features))
         for store in self._stores:
-            store.reserve(groups, rooms(counts), spare=True)
+            store.reserve(groups, wanted, room(features))
         if any(x.width.max(initial=0) > self._widest for x in self._stores):
             self._gather()
 
@@ -187,8 +188,8 @@ class Crew(Bank):
         _, indices, values, full = of_sparse(np.array([0, row.values.size]), *row[:2])
         positions = np.empty_like(indices)
         columns.counted(self.seen.address, groups, indices, values, full[0], positions, counts)
-        self.seen.reserve(groups, rooms(counts), spare=True)
-        self._fit(groups, counts)
+        self.seen.reserve(groups, rooms(counts), room(len(row.names)))
+        self._fit(groups, counts, len(row.names))
 
     def lay_out(self, rounds: Any) -> tuple[Index, Index]:
         """Where the cells of every round lie among its group's columns, some of which are new."""

@@ -9,11 +9,11 @@ from groupwise.arrays import Vector
 
 def gram_matrix(sums: Any, features: int) -> Vector:
     """Σ w x xᵀ of one group, the rows still held back included."""
-    lower = np.zeros((features, features))
+    found = np.zeros((features, features))
     if sums.gram is not None:
-        lower = np.tril(sums.gram[:features, :features])
+        found = sums.gram[:features, :features]
     rows = sums.held[: sums.waiting[0], :features]
-    gram: Vector = lower + np.tril(lower, -1).T + rows.T @ rows
+    gram: Vector = found + found.T - np.diag(np.diag(found)) + rows.T @ rows
     return gram
 
 
