@@ -27,6 +27,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         if header["schema"] == 1:
             arrays = _from_schema_1(arrays)
+        arrays = {**_rests(arrays), **arrays}
         _check_positions(arrays)
         model = Groupwise.restored(header, arrays)
         around = header.get("around")
@@ -54,6 +55,12 @@ def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
         arrays[f"{key}.place"] = np.arange(waiting.size)
         arrays[f"{key}.placed"] = np.array([waiting.size])
     return arrays
+
+
+def _rests(arrays: archive.Arrays) -> archive.Arrays:
+    """What rounding left out of sums, which files did not always hold: nothing."""
+    sums = ("ledger.loss", "ledger.delay", "ledger.expert_loss")
+    return {f"{name}_rest": np.zeros_like(arrays[name]) for name in sums}
 
 
 def _check_positions(arrays: archive.Arrays) -> None:
