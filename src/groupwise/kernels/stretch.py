@@ -15,7 +15,7 @@ from numba import types
 from groupwise.arrays import LARGEST, Flags, Index, Vector
 from groupwise.kernels.addresses import INTERPRETED, address_of, call, next_of
 from groupwise.kernels.cells import padded, tidy
-from groupwise.kernels.compiled import entry, inlined, lean
+from groupwise.kernels.compiled import entry, inlined, lean, spliced
 from groupwise.kernels.layout import Message, address, open_place
 from groupwise.kernels.vectors import prefetch
 
@@ -97,6 +97,14 @@ STRETCH, CREW, AWAKE = Message(Stretch), Message(Crew), Message(AwakeGroups)
 open_stretch, open_crew, open_awake = STRETCH.open, CREW.open, AWAKE.open
 GROUP, FIRST, LAST, COLUMN = (STRETCH.slots[x] for x in ("group", "first", "last", "column"))
 WEIGHTS, ADVICE = STRETCH.slots["weights"], STRETCH.slots["advice"]
+
+
+@spliced
+def cells_of(stretch, i):
+    """Positions and values of round i's cells, as in ``kernels.cells``: no positions if full."""
+    row = stretch.rows[i]
+    start, stop = stretch.indptr[row], stretch.indptr[row + 1]
+    return stretch.indices[start : start if stretch.full[row] else stop], stretch.values[start:stop]
 
 
 @inlined

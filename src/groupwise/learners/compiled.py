@@ -8,13 +8,12 @@ from numpy.typing import ArrayLike
 
 from groupwise.arrays import Index, Vector, capacity
 from groupwise.errors import TooLargeError
-from groupwise.kernels import stretch
+from groupwise.kernels import gram, hindsight, stretch
 from groupwise.kernels.compiled import Kernel, ready
-from groupwise.kernels.hindsight import SUMS, record
 from groupwise.kernels.layout import Layout, address, room
 from groupwise.losses import Loss
-from groupwise.protocols import Awake, Bank, Row
-from groupwise.regret.hindsight import gram_matrix, least_squares_loss
+from groupwise.protocols import Awake, Bank, Hindsight, Row
+from groupwise.regret.hindsight import factored
 from groupwise.store import Store
 
 
@@ -103,7 +102,11 @@ class Crew(Bank):
         if self.linear:
             self.comparator = "the best linear model in hindsight"
         wanted = self.linear or any(bank.wants_sums for bank in banks)
-        self.sums = Store(SUMS) if wanted else None
+        offset = loss.low / (loss.high - loss.low) if loss.ranged else 0.0
+        self.sums = None
+        if wanted:
+            grams = Store(gram.GRAMS, parameters=np.array([offset]))
+            self.sums = Store(hindsight.SUMS, parameters=grams.parameters, beside=grams)
         self.restart()
 
     def restart(self) -> None:
@@ -115,7 +118,7 @@ class Crew(Bank):
 
     def _gather(self) -> None:
         """The message for the kernels: who is to be called, and the stretch of single rounds."""
-        stores = [] if self.sums is None else [self.sums]
+        stores = [] if self.sums is None else [self.sums, self.sums.beside]
         self._stores = [*stores, *(bank.store for bank in self.banks)]
         silent = [0] * len(stores)
         firsts = np.cumsum([0, *(len(bank.columns) for bank in self.banks)]).tolist()
@@ -132,7 +135,8 @@ class Crew(Bank):
             )
         )
         kernels = [[kernel.pointer for kernel in bank.kernels()] for bank in self.banks]
-        learn = [record.pointer] * len(stores) + [learn for _, learn in kernels]
+        recorders = [hindsight.record.pointer, gram.record.pointer][: len(stores)]
+        learn = [*recorders, *(learn for _, learn in kernels)]
         self._crew = stretch.Crew(
             len(self._stores),
             stretch.words([*silent, *(advise for advise, _ in kernels)]),
@@ -222,15 +226,13 @@ class Crew(Bank):
         )
         stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts)
 
-    def hindsight(self, group: int, features: int) -> float | None:
+    def hindsight(self, group: int, features: int) -> Hindsight | None:
         """The scaled loss of the best linear model; None where that is no least-squares fit."""
-        if not self.linear:
+        if self.sums is None or not self.linear:
             return None
-        assert self.sums is not None
-        own = self.sums.of(group)
-        width = min(features, own.moment.size)
-        gram = gram_matrix(own, width)
-        return least_squares_loss(gram, own.moment[:width], float(own.power[0]))
+        assert self.sums.beside is not None
+        sums, grams = self.sums.of(group), self.sums.beside.of(group)
+        return factored(sums, grams).hindsight(float(sums.power[0]))
 
     def bounds(self, group: int) -> Vector | None:
         """See :meth:`groupwise.protocols.Bank.bounds`."""

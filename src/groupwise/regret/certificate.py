@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from groupwise.arrays import Vector
+from groupwise.protocols import Hindsight
 
 if TYPE_CHECKING:
     from groupwise.reduction import Reduction
@@ -22,6 +23,7 @@ ROUNDING = 1e-12
 
 PROVED = "proved"
 IN_EXPECTATION = "in expectation"
+UNCERTAIN = "numerically uncertain"
 ESTIMATED = "estimated"
 VOID = "void"
 VACUOUS = "vacuous"
@@ -58,10 +60,11 @@ def leaves_range(regret: Any) -> Any:
 
 
 def certify(
-    reduction: "Reduction", books: Any, group: int, best: float, bounds: Vector
+    reduction: "Reduction", books: Any, group: int, hindsight: Hindsight, bounds: Vector
 ) -> Certificate:
-    """The certificate of a group whose best loss in hindsight (scaled) is ``best``."""
+    """The certificate of a group whose best loss in hindsight (scaled) is this."""
     unit = reduction.loss.unit
+    best = hindsight.best
     proved = reduction.bounds(group)
     learner_terms = books.expert_loss - best if proved is None else proved
     least = int(least_learner(learner_terms, bounds))
@@ -74,6 +77,8 @@ def certify(
         status = VOID
     elif total > unit * float(books.rounds[0]):
         status = VACUOUS
+    elif hindsight.uncertain:
+        status = UNCERTAIN
     elif any(getattr(learner, "randomised", False) for learner in reduction.learners):
         heuristic = proved is None and reduction.actions
         status = ESTIMATED if heuristic else IN_EXPECTATION
