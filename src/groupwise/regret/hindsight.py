@@ -112,12 +112,12 @@ class Factor:
         size = np.sqrt(matrix.shape[1])
         rounding = 4.0 * EPSILON * np.sqrt(self.folds + size**2)
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
-        along = self.right @ left
         kept = values > 8.0 * rounding * size
         dependent = not kept.all()
-        unexplained = float(np.linalg.norm(along[~kept]))
+        along = self.right @ left[:, kept]
+        unexplained = float(np.linalg.norm(self.right - left[:, kept] @ along))
         best = min(self.rest + unexplained**2, labels)
-        model = (along[kept] / values[kept]) @ right[kept]
+        model = (along / values[kept]) @ right[kept]
         length = np.sqrt(labels)
         reach = REACH * length if dependent else 0.0
         terms = float(np.abs(model).sum())
@@ -134,7 +134,7 @@ class Factor:
             room = 1.0 - self.coarse * (size / float(values[kept].min())) ** 2
             square = self.coarse * (terms + length) ** 2
             error = error + square / room if room > 0.0 else labels
-        return Hindsight(best, error, error > SURE * power + SURE_OF_BEST * best)
+        return Hindsight(best, float(error), bool(error > SURE * power + SURE_OF_BEST * best))
 
 
 def _lengths(matrix: Vector) -> Vector:
