@@ -15,63 +15,93 @@ import math
 import numpy as np
 
 from groupwise.kernels.addresses import stay_apart
-from groupwise.kernels.cells import fma
-from groupwise.kernels.compiled import lean
+from groupwise.kernels.cells import fma, padded
+from groupwise.kernels.compiled import inlined, lean
+from groupwise.kernels.vectors import dense_dot, dense_dots, reflect, scratch, transpose
 
-SMALL, LARGE = 1e-140, 1e140
-"""Sums of squares of numbers between these neither overflow nor vanish."""
+MOST = 32
+"""Rows that can be folded in at once."""
+PANEL = 4
+"""Columns that are reflected together."""
+_SHEET, _SQUARE = (PANEL + 1) * MOST, PANEL * PANEL
+SMALL, LARGE = 1e-40, 1e40
+"""A column whose largest number is not between these is brought to the order of 1 meanwhile."""
 
 
 @lean
 def fold(factor, right, rows, labels, count, width):
-    """Fold ``count`` rows and their labels, both multiplied by √w, into R and z.
+    """Fold up to 32 rows and their labels, both multiplied by √w, into R and z.
 
     The upper triangle of ``factor`` is R, ``right`` is z; both are updated in place, over the first
-    ``width`` columns. What stands in ``rows`` and ``labels`` is used up. Columns that are 0 in all
-    the rows are passed over: columns that nobody uses change no digit. Returns what is to be added
-    to ρ. Numbers may be of any size up to 1e150.
+    ``width`` columns, a multiple of four. What stands in ``rows``, of which there must be room for
+    a multiple of four, is used up. Columns that are 0 in all the rows are passed over: columns that
+    nobody uses change no digit. Returns what is to be added to ρ. Numbers may be of any size from
+    1e-150 to 1e150.
     """
     stay_apart()
-    for j in range(width):
-        largest = 0.0
-        for k in range(count):
-            largest = max(largest, abs(rows[k, j]))
-        if largest == 0.0:
-            continue
-        pivot = factor[j, j]
-        largest = max(largest, abs(pivot))
-        exponent = 0
-        if not SMALL < largest < LARGE:
-            _, exponent = math.frexp(largest)
-        power = 0.0
+    length = padded(count)
+    # Four columns and the labels, each in one piece, with zeros beyond the rows that there are.
+    panel = scratch(_SHEET).reshape((PANEL + 1, MOST))
+    weights, products = scratch(_SQUARE), scratch(_SQUARE)
+    for k in range(length):
+        panel[PANEL, k] = labels[k] if k < count else 0.0
+    for top in range(0, width, PANEL):
+        transpose(panel, rows, top, length)
+        for a in range(PANEL):
+            for k in range(count, length):
+                panel[a, k] = 0.0
+        some = False
+        for a in range(PANEL):
+            some = turn(factor, right, panel, weights, products, top, a, length) or some
+        if some:
+            reflect(factor, rows, top, panel, weights, count, width)
+    return dense_dot(panel[PANEL], panel[PANEL], length)
+
+
+@inlined
+def turn(factor, right, panel, weights, products, top, a, length):
+    """Reflect column ``a`` of a panel onto R; the later ones and the labels follow.
+
+    v is left in the column; row ``a`` of ``weights`` gets what ``reflect`` takes. Returns whether
+    there was anything to reflect.
+    """
+    column = panel[a]
+    largest = 0.0
+    for k in range(length):
+        largest = max(largest, abs(column[k]))
+    for b in range(PANEL):
+        weights[PANEL * a + b] = 0.0
+    if largest == 0.0:
+        return False
+    pivot = factor[top + a, top + a]
+    largest = max(largest, abs(pivot))
+    exponent = 0
+    if not SMALL < largest < LARGE:
+        exponent = math.frexp(largest)[1]
         pivot = math.ldexp(pivot, -exponent)
-        for k in range(count):
-            rows[k, j] = math.ldexp(rows[k, j], -exponent)
-            power = fma(rows[k, j], rows[k, j], power)
-        norm = np.sqrt(fma(pivot, pivot, power))
-        if pivot > 0.0:
-            norm = -norm
-        factor[j, j] = math.ldexp(norm, exponent)
-        scale = 1.0 / (pivot - norm)
-        turn = (norm - pivot) / norm
-        for k in range(count):
-            rows[k, j] *= scale
-        for i in range(j + 1, width):
-            total = factor[j, i]
-            for k in range(count):
-                total = fma(rows[k, j], rows[k, i], total)
-            total *= turn
-            factor[j, i] -= total
-            for k in range(count):
-                rows[k, i] = fma(-rows[k, j], total, rows[k, i])
-        total = right[j]
-        for k in range(count):
-            total = fma(rows[k, j], labels[k], total)
-        total *= turn
-        right[j] -= total
-        for k in range(count):
-            labels[k] = fma(-rows[k, j], total, labels[k])
-    left = 0.0
-    for k in range(count):
-        left = fma(labels[k], labels[k], left)
-    return left
+        for k in range(length):
+            column[k] = math.ldexp(column[k], -exponent)
+    dense_dots(products, panel, PANEL + 1, column, length)
+    norm = np.sqrt(fma(pivot, pivot, -products[a]))
+    if pivot > 0.0:
+        norm = -norm
+    factor[top + a, top + a] = math.ldexp(norm, exponent) if exponent != 0 else norm
+    scale = 1.0 / (pivot - norm)
+    weight = (pivot - norm) / norm
+    weights[PANEL * a + a] = weight
+    for b in range(a):  # w_a = −τ (s_a − Σ ⟨v_a, v_b⟩ w_b), with w of the other sign
+        weights[PANEL * a + b] = -weight * (scale * products[b])
+    for b in range(a + 1, PANEL):
+        moved = weight * fma(-scale, products[b], factor[top + a, top + b])
+        factor[top + a, top + b] += moved
+        moved *= scale
+        for k in range(length):
+            panel[b, k] = fma(moved, column[k], panel[b, k])
+    moved = weight * fma(-scale, products[PANEL], right[top + a])
+    right[top + a] += moved
+    moved *= scale
+    for k in range(length):
+        panel[PANEL, k] = fma(moved, column[k], panel[PANEL, k])
+    for k in range(length):
+        column[k] *= scale
+    return True
