@@ -101,13 +101,21 @@ class Crew(Bank):
         self.linear = loss.linear_hindsight
         if self.linear:
             self.comparator = "the best linear model in hindsight"
-        wanted = self.linear or any(bank.wants_sums for bank in banks)
-        offset = loss.low / (loss.high - loss.low) if loss.ranged else 0.0
-        self.sums = None
-        if wanted:
-            grams = Store(gram.GRAMS, parameters=np.array([offset]))
-            self.sums = Store(hindsight.SUMS, parameters=grams.parameters, beside=grams)
+        self.sums: Store | None = None
+        if self.linear or any(bank.wants_sums for bank in banks):
+            # A linear model in the label's units is one of the scaled label plus low / range.
+            offset = np.array([loss.low / (loss.high - loss.low) if loss.ranged else 0.0])
+            products = Store(gram.GRAMS, parameters=offset)
+            self.sums = Store(hindsight.SUMS, parameters=offset, beside=products)
         self.restart()
+
+    def _shift(self, offset: float) -> None:
+        """Go on with sums of the scaled label plus this."""
+        assert self.sums is not None
+        assert self.sums.beside is not None
+        if offset != self.sums.parameters[0]:
+            self.comparator = "the best linear model of the scaled label in hindsight"
+        self.sums.parameters[0] = self.sums.beside.parameters[0] = offset
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
@@ -243,18 +251,25 @@ class Crew(Bank):
         found = [bank.a_priori(group, best) for bank in self.banks]
         return min((bound for bound in found if bound is not None), default=None)
 
+    def _named(self) -> dict[str, Any]:
+        """What has arrays to save, by the name that they have in a file."""
+        sums = {} if self.sums is None else {"hindsight": self.sums, "products": self.sums.beside}
+        return sums | {bank.name: bank for bank in self.banks}
+
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """The state of the first groups, as arrays by name."""
-        fields = {} if self.sums is None else {"hindsight": self.sums.save(groups, features)}
-        fields |= {bank.name: bank.save(groups, features) for bank in self.banks}
+        fields = {name: part.save(groups, features) for name, part in self._named().items()}
+        if self.sums is not None:
+            fields["hindsight"]["offset"] = self.sums.parameters.copy()
         return {f"{name}.{field}": a for name, own in fields.items() for field, a in own.items()}
 
     def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
-        fields = {} if self.sums is None else {"hindsight": self.sums}
-        for name, store in (fields | {bank.name: bank.store for bank in self.banks}).items():
+        for name, part in self._named().items():
             own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
-            store.load(own, groups, features, room(features))
+            getattr(part, "store", part).load(own, groups, features, room(features))
+        if self.sums is not None:
+            self._shift(float(arrays["hindsight.offset"][0]))
         self._widest(1, room(features))
 
     def __getstate__(self) -> dict[str, Any]:
