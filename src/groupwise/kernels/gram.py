@@ -1,10 +1,10 @@
 """Sums of products of rows that are mostly zeros, kept to twice the digits of a number.
 
-Such a row touches few cells of a matrix of sums and would fill a triangular factor, so its products
-are added up: Σ u uᵀ, Σ v u and Σ v² for the rows u = √w x and labels v = √w y. Each sum is a pair of
-numbers, the second of which holds what rounding took from the first: products are taken apart by a
-fused multiply-add, sums by the six additions of Knuth. With 32 digits a sum of squares tells as
-much as a triangular factor with 16, and ``eliminate`` makes one of it when somebody asks.
+Such a row touches few cells of a matrix of sums and would fill a triangular factor, so its
+products are added up: Σ u uᵀ, Σ v u and Σ v² for the rows u = √w x and labels v = √w y. Each sum is
+a pair of numbers, the second of which holds what rounding took from the first: products are taken
+apart by a fused multiply-add, sums by the six additions of Knuth. With 32 digits a sum of squares
+tells as much as a triangular factor with 16, and ``eliminate`` makes one of it when somebody asks.
 """
 
 import math

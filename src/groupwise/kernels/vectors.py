@@ -595,12 +595,8 @@ def reflect(typing_context, factor, rows, top, panel, weights, count, width):
     def generate(context, builder, signature, arguments):
         emit = _Emitter(context, builder)
         kinds = signature.args
-        cells, numbers, turns, shares = (
-            emit.data(kinds[i], arguments[i]) for i in (0, 1, 3, 4)
-        )
-        stride, row_stride, length = (
-            emit.length(kinds[i], arguments[i], 1) for i in (0, 1, 3)
-        )
+        cells, numbers, turns, shares = (emit.data(kinds[i], arguments[i]) for i in (0, 1, 3, 4))
+        stride, row_stride, length = (emit.length(kinds[i], arguments[i], 1) for i in (0, 1, 3))
         top, count, width = (arguments[i] for i in (2, 5, 6))
         parts = cells, stride, numbers, row_stride, top, turns, length, shares, count, width
         return emit.call("reflect", body, parts)

@@ -31,6 +31,7 @@ from groupwise.arrays import Vector
 from groupwise.kernels.factor import fold
 from groupwise.kernels.gram import ROUNDING, UNIT, eliminate
 from groupwise.kernels.hindsight import TOGETHER
+from groupwise.kernels.layout import room
 from groupwise.protocols import Hindsight
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -58,7 +59,8 @@ class Factor:
     """
 
     def __init__(self, width: int) -> None:
-        self.matrix, self.right = np.zeros((width, width)), np.zeros(width)
+        size = room(width)
+        self.matrix, self.right = np.zeros((size, size)), np.zeros(size)
         self.rest = 0.0
         self.folds = 0.0
         self.coarse = 0.0
@@ -66,13 +68,14 @@ class Factor:
 
     def add(self, rows: Vector, labels: Vector) -> None:
         """Fold in rows and labels that are multiplied by √w."""
+        size = self.right.size
         for start in range(0, len(rows), TOGETHER):
-            some = np.ascontiguousarray(rows[start : start + TOGETHER])
-            answers = np.array(labels[start : start + TOGETHER], dtype=np.float64)
-            some = some.copy() if np.shares_memory(some, rows) else some
-            width = self.right.size
-            self.rest += fold(self.matrix, self.right, some, answers, len(some), width)
-            self.folds += len(some) / TOGETHER
+            some, answers = np.zeros((TOGETHER, size)), np.zeros(TOGETHER)
+            count = len(rows[start : start + TOGETHER])
+            some[:count, : rows.shape[1]] = rows[start : start + TOGETHER]
+            answers[:count] = labels[start : start + TOGETHER]
+            self.rest += fold(self.matrix, self.right, some, answers, count, size)
+            self.folds += count / TOGETHER
 
     def add_sums(self, grams: Any) -> None:
         """Fold in the sums of products of rows that are mostly zeros (``kernels.gram``)."""

@@ -39,10 +39,11 @@ class RegretTable:
     """Regret and certificate of every group over the settled rounds.
 
     ``rows`` is a list of dictionaries with the keys group, rounds, loss, realised_loss, best_loss,
-    best_error, regret, baseline_regret, certificate, learner, aggregator, delay, a_priori and status; figures
-    are in the label's units. ``loss`` and ``regret`` are expectations over the aggregator's draw
-    where it samples; ``realised_loss`` is what the drawn predictions lost. ``baseline_regret`` is
-    that of the always-on group's own learner, the single model; None where there is no such group.
+    best_error, regret, baseline_regret, certificate, learner, aggregator, delay, a_priori and
+    status; figures are in the label's units. ``loss`` and ``regret`` are expectations over the
+    aggregator's draw where it samples; ``realised_loss`` is what the drawn predictions lost.
+    ``best_error`` is how far ``best_loss`` may be from the truth. ``baseline_regret`` is that of
+    the always-on group's own learner, the single model; None where there is no such group.
     ``comparator`` says what ``best_loss`` is the loss of. Groups that happen to have the same name
     have a row each; ``table[name]`` is the first of them, the one that appeared first.
     """
