@@ -102,6 +102,16 @@ class Settlement(NamedTuple):
     """The loss of the prediction itself; differs from ``charged`` where the play is sampled."""
 
 
+class Hindsight(NamedTuple):
+    """The scaled loss of the best of a class on a group, as far as it can be told."""
+
+    best: float
+    error: float = 0.0
+    """How far ``best`` may be from the truth."""
+    uncertain: bool = False
+    """Is that too far for a certificate to be proved?"""
+
+
 class Setting(NamedTuple):
     """What a bank needs to know of the model that it serves."""
 
@@ -190,7 +200,7 @@ class Bank(ABC):
         """Actions only: what to play where no group is awake."""
         raise NotImplementedError
 
-    def hindsight(self, group: int, features: int) -> float | None:
+    def hindsight(self, group: int, features: int) -> Hindsight | float | None:
         """The scaled loss of the best of the class on a group; None where it is not known."""
         return None
 

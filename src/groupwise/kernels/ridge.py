@@ -115,8 +115,7 @@ def advise(state, message):
     place, stretch = open_place(state), open_stretch(message)
     mine = models_of(place, stretch.group)
     entry = stretch.entries[stretch.first]
-    first, last, start, stop = cells_of(stretch, stretch.first)
-    xi, xv = stretch.positions[first:last], stretch.values[start:stop]
+    xi, xv = cells_of(stretch, stretch.first)
     for k in range(place.learners):
         estimate = dot(mine.theta[k], xi, xv)
         stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
@@ -132,8 +131,7 @@ def advise_forward(state, message):
     width = mine.theta.shape[1]
     product, factors = stretch.work[:width], stretch.work[width : width + HELD]
     entry = stretch.entries[i]
-    first, last, start, stop = cells_of(stretch, i)
-    xi, xv = stretch.positions[first:last], stretch.values[start:stop]
+    xi, xv = cells_of(stretch, i)
     for k in range(place.learners):
         estimate = dot(mine.theta[k], xi, xv)
         if place.parameters[k * EACH + FORWARD] != 0.0 and estimate != 0.0:
@@ -198,8 +196,7 @@ def learn(state, message):
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
     for i in range(stretch.first, stretch.last):
         row, entry = stretch.rows[i], stretch.entries[i]
-        first, last, start, stop = cells_of(stretch, i)
-        xi, xv = stretch.positions[first:last], stretch.values[start:stop]
+        xi, xv = cells_of(stretch, i)
         if ready == 0 and not fading:
             ready = products_ahead(place, group, mine, stretch, i, products)
         weight, y = stretch.weights[entry], stretch.labels[row]

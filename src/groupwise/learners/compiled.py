@@ -8,14 +8,13 @@ from numpy.typing import ArrayLike
 
 from groupwise.arrays import Index, Vector, capacity
 from groupwise.errors import TooLargeError
-from groupwise.kernels import columns, stretch
+from groupwise.kernels import columns, gram, hindsight, stretch
 from groupwise.kernels.cells import of_sparse
 from groupwise.kernels.compiled import Kernel, ready
-from groupwise.kernels.hindsight import SUMS, record
 from groupwise.kernels.layout import LANES, Layout, address, room, rooms
 from groupwise.losses import Loss
-from groupwise.protocols import Awake, Bank, Row
-from groupwise.regret.hindsight import gram_matrix, least_squares_loss
+from groupwise.protocols import Awake, Bank, Hindsight, Row
+from groupwise.regret.hindsight import factored
 from groupwise.store import Store
 
 NONE: Index = np.zeros(0, dtype=np.int64)
@@ -101,12 +100,24 @@ class Crew(Bank):
         self.linear = loss.linear_hindsight
         if self.linear:
             self.comparator = "the best linear model in hindsight"
-        wanted = self.linear or any(bank.wants_sums for bank in banks)
-        self.sums = Store(SUMS) if wanted else None
+        self.sums: Store | None = None
+        if self.linear or any(bank.wants_sums for bank in banks):
+            # A linear model in the label's units is one of the scaled label plus low / range.
+            offset = np.array([loss.low / (loss.high - loss.low) if loss.ranged else 0.0])
+            products = Store(gram.GRAMS, parameters=offset)
+            self.sums = Store(hindsight.SUMS, parameters=offset, beside=products)
         self.seen = Store(columns.COLUMNS, keeper=self)
         """The columns of each group: the features that its own rows have had."""
         self._room = (1, room(1))
         self.restart()
+
+    def _shift(self, offset: float) -> None:
+        """Go on with sums of the scaled label plus this."""
+        assert self.sums is not None
+        assert self.sums.beside is not None
+        if offset != self.sums.parameters[0]:
+            self.comparator = "the best linear model of the scaled label in hindsight"
+        self.sums.parameters[0] = self.sums.beside.parameters[0] = offset
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
@@ -116,7 +127,7 @@ class Crew(Bank):
 
     def _gather(self) -> None:
         """The message for the kernels: who is to be called, and the stretch of single rounds."""
-        stores = [] if self.sums is None else [self.sums]
+        stores = [] if self.sums is None else [self.sums, self.sums.beside]
         self._stores = [*stores, *(bank.store for bank in self.banks)]
         silent = [0] * len(stores)
         firsts = np.cumsum([0, *(len(bank.columns) for bank in self.banks)]).tolist()
@@ -135,7 +146,8 @@ class Crew(Bank):
             )
         )
         kernels = [[kernel.pointer for kernel in bank.kernels()] for bank in self.banks]
-        learn = [record.pointer] * len(stores) + [learn for _, learn in kernels]
+        recorders = [hindsight.record.pointer, gram.record.pointer][: len(stores)]
+        learn = [*recorders, *(learn for _, learn in kernels)]
         self._crew = stretch.Crew(
             len(self._stores),
             stretch.words([*silent, *(advise for advise, _ in kernels)]),
@@ -260,14 +272,13 @@ class Crew(Bank):
         )
         stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts)
 
-    def hindsight(self, group: int, features: int) -> float | None:
+    def hindsight(self, group: int, features: int) -> Hindsight | None:
         """The scaled loss of the best linear model; None where that is no least-squares fit."""
-        if not self.linear:
+        if self.sums is None or not self.linear:
             return None
-        assert self.sums is not None
-        own = self.sums.of(group)
-        gram = gram_matrix(own, own.moment.size)
-        return least_squares_loss(gram, own.moment, float(own.power[0]))
+        assert self.sums.beside is not None
+        sums, grams = self.sums.of(group), self.sums.beside.of(group)
+        return factored(sums, grams).hindsight(float(sums.power[0]))
 
     def bounds(self, group: int) -> Vector | None:
         """See :meth:`groupwise.protocols.Bank.bounds`."""
@@ -278,17 +289,20 @@ class Crew(Bank):
         found = [bank.a_priori(group, best) for bank in self.banks]
         return min((bound for bound in found if bound is not None), default=None)
 
+    def _named(self) -> dict[str, Any]:
+        """What has arrays to save, by the name that they have in a file."""
+        sums = {} if self.sums is None else {"hindsight": self.sums, "products": self.sums.beside}
+        return sums | {bank.name: bank.store for bank in self.banks}
+
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """The state of the first groups, as arrays by name; each in its own columns."""
         counts = self.seen.column("count", groups)[:, 0]
         kept = [self._features(group, count) for group, count in enumerate(counts.tolist())]
         fields = {"columns": {"count": counts, "feature": np.concatenate([*kept, NONE])}}
         fields |= {name: store.save(groups, counts) for name, store in self._named().items()}
+        if self.sums is not None:
+            fields["hindsight"]["offset"] = self.sums.parameters.copy()
         return {f"{name}.{field}": a for name, own in fields.items() for field, a in own.items()}
-
-    def _named(self) -> dict[str, Store]:
-        fields = {} if self.sums is None else {"hindsight": self.sums}
-        return fields | {bank.name: bank.store for bank in self.banks}
 
     def _features(self, group: int, count: int) -> Index:
         """Which features the columns of a group are."""
@@ -316,6 +330,8 @@ class Crew(Bank):
         for name, store in self._named().items():
             own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
             store.load(own, groups, counts)
+        if self.sums is not None:
+            self._shift(float(arrays["hindsight.offset"][0]))
         self._gather()
         self._extend(1, room(features))
 
