@@ -93,7 +93,7 @@ def record(state, message):
             own.labels[count] = root * (y + offset)
             own.waiting[0] = count + 1
             if count + 1 == (TOGETHER if late else HELD):
-                make_room(place, group)
+                make_room(place, group, stretch.width)
                 own = sums_of(place, group)
         if own.rows[0] > 0 and own.rows[0] % WHOLE == 0:
             return i + 1
@@ -101,7 +101,7 @@ def record(state, message):
 
 
 @lean
-def make_room(place, group):
+def make_room(place, group, width):
     """Fold the rows held back into the factor; before there is one, move them to where it is."""
     stay_apart()
     own = sums_of(place, group)
@@ -109,12 +109,12 @@ def make_room(place, group):
         give_late(place, group)
         own = sums_of(place, group)
         for k in range(HELD):
-            for j in range(own.right.size):
+            for j in range(width):
                 own.held[k, j], own.few[k, j] = own.few[k, j], 0.0
         return
-    own.rest[0] += fold(own.factor, own.right, own.held, own.labels, TOGETHER, own.right.size)
+    own.rest[0] += fold(own.factor, own.right, own.held, own.labels, TOGETHER, width)
     for k in range(TOGETHER):
-        for j in range(own.right.size):
+        for j in range(width):
             own.held[k, j] = 0.0
     own.waiting[0] = 0
     own.folds[0] += 1

@@ -141,7 +141,7 @@ class Crew(Bank):
         cells = indptr, values, places, positions
         self._alone = stretch.STRETCH.pack(
             stretch.Stretch(
-                *(0, 0, 0, 0, max(1, len(self.columns)), entries, rows, none, label),
+                *(0, 0, 0, 0, 0, max(1, len(self.columns)), entries, rows, none, label),
                 *(*cells, none, stands_for, work, marks),
             )
         )
@@ -203,7 +203,7 @@ class Crew(Bank):
         self.seen.reserve(groups, rooms(counts), room(len(row.names)))
         self._fit(groups, counts, len(row.names))
 
-    def lay_out(self, rounds: Any) -> tuple[Index, Index]:
+    def lay_out(self, rounds: Any) -> tuple[Index, Index, Index]:
         """Where the cells of every round lie among its group's columns, some of which are new."""
         cells, (groups, starts, _, rows) = rounds.cells, rounds.parts
         counts = np.empty_like(groups)
@@ -214,7 +214,7 @@ class Crew(Bank):
         places = np.empty_like(rows)
         positions = np.empty(int(np.diff(cells.indptr)[rows].sum()), dtype=np.int64)
         columns.lay_out(state, groups, starts, rows, *cells, places, positions)
-        return places, positions
+        return places, positions, rooms(self.seen.column("count", len(self.seen))[groups, 0])
 
     def opened(self, groups: Index, first: int) -> None:
         """Some groups have room for more columns."""
@@ -261,16 +261,17 @@ class Crew(Bank):
     def run(self, rounds: Any, out: Vector) -> None:
         """Take groups off the queue of a stretch of the stream until it is empty."""
         cells, parts = rounds.cells, rounds.parts
+        places, positions, widths = rounds.laid_out[self]
         work, marks = self._workplace()  # kept until the kernels are through
         one = np.ones(1)
         words = stretch.STRETCH.pack(
             stretch.Stretch(
-                *(0, 0, 0, 0, max(1, len(self.columns)), parts.entries, parts.rows),
+                *(0, 0, 0, 0, 0, max(1, len(self.columns)), parts.entries, parts.rows),
                 *(rounds.weights, rounds.labels, cells.indptr, cells.values),
-                *(*rounds.laid_out[self], out, one, work, marks),
+                *(places, positions, out, one, work, marks),
             )
         )
-        stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts)
+        stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts, widths)
 
     def hindsight(self, group: int, features: int) -> Hindsight | None:
         """The scaled loss of the best linear model; None where that is no least-squares fit."""
