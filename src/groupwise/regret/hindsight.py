@@ -44,7 +44,7 @@ others depend on each other but for the last digits; what terms of a thousand ti
 size leave there after they have cancelled is at most a few 1e-11 of it.
 """
 SURE, SURE_OF_BEST = 1e-9, 1e-6
-"""An error is no matter if it is below so much of Σ w y² plus so much of the best loss."""
+"""An error is no matter if it is below so much of 1 + Σ w y² plus so much of the best loss."""
 
 
 class Factor:
@@ -105,7 +105,7 @@ class Factor:
         self.coarse += coarse * EPSILON
 
     def hindsight(self, power: float) -> Hindsight:
-        """The best loss, and by how much it may be wrong; ``power`` is Σ w y²."""
+        """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
         lengths = _lengths(self.matrix)
         used = lengths > 0.0
         labels = float(self.right @ self.right) + self.rest  # ‖y‖²
@@ -137,7 +137,7 @@ class Factor:
             room = 1.0 - self.coarse * (size / float(values[kept].min())) ** 2
             square = self.coarse * (terms + length) ** 2
             error = error + square / room if room > 0.0 else labels
-        return Hindsight(best, float(error), bool(error > SURE * power + SURE_OF_BEST * best))
+        return Hindsight(best, float(error), bool(error > SURE * (1.0 + power) + SURE_OF_BEST * best))
 
 
 def _lengths(matrix: Vector) -> Vector:
