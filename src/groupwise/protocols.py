@@ -168,6 +168,13 @@ class Bank(ABC):
         self.record(awake, row, label, stands_for)
         return advice
 
+    def lay_out(self, rounds: "Rounds") -> Any:
+        """Get the rounds of a stretch ready, while others may yet be at those before them.
+
+        ``run`` finds what is returned in ``rounds.laid_out``.
+        """
+        return None
+
     def run(self, rounds: "Rounds", out: Vector) -> None:
         """``step`` for every round of a stretch of the stream; writes the advice to ``out``.
 
@@ -224,6 +231,9 @@ class Bank(ABC):
 
 class Rounds(Protocol):
     """Some consecutive rounds of a stream whose labels come at once."""
+
+    laid_out: "dict[Bank, Any]"
+    """What each bank's ``lay_out`` gave."""
 
     def __iter__(self) -> Iterator[tuple[slice, int, Awake, Row, Any]]:
         """For each round with somebody awake: where its advice goes, its number, and its parts."""

@@ -117,16 +117,6 @@ class RidgeBank(CompiledBank):
                 unused = 1.0 / (learner.penalty * mine.strength[k])
                 np.fill_diagonal(mine.inverse[k][first:, first:], unused)
 
-    def save(self, groups: int, features: int) -> dict[str, Any]:
-        """The state of the first groups; columns that a group does not have yet are unused ones."""
-        saved = super().save(groups, features)
-        for place, group in enumerate(np.flatnonzero(saved["place"] >= 0).tolist()):
-            for k, learner in enumerate(self.learners):
-                unused = 1.0 / (learner.penalty * saved["strength"][group, k])
-                first = self.store.width[group]
-                np.fill_diagonal(saved["inverse"][place, k][first:, first:], unused)
-        return saved
-
     def upkeep(self, group: int) -> None:
         """Renew learners: those whose penalty has faded away, and stiff ones from the sums."""
         mine = self.store.of(group)

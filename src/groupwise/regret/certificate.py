@@ -17,16 +17,17 @@ from groupwise.arrays import Vector
 from groupwise.protocols import Hindsight
 
 if TYPE_CHECKING:
+    from groupwise.kernels.rounds import Books
     from groupwise.reduction import Reduction
 
 ROUNDING = 1e-12
 
 PROVED = "proved"
 IN_EXPECTATION = "in expectation"
-UNCERTAIN = "numerically uncertain"
 ESTIMATED = "estimated"
 VOID = "void"
 VACUOUS = "vacuous"
+UNCERTAIN = "numerically uncertain"
 
 
 class Certificate(NamedTuple):
@@ -39,6 +40,15 @@ class Certificate(NamedTuple):
     a_priori: float | None
     """The learner term's a-priori bound, M − best + ln det(A/λ); forward ridge only."""
     status: str
+
+
+def totals(books: "Books") -> "Books":
+    """The sums of a group with what rounding had left out of them."""
+    return books._replace(
+        loss=books.loss + books.loss_rest,
+        delay=books.delay + books.delay_rest,
+        expert_loss=books.expert_loss + books.expert_loss_rest,
+    )
 
 
 def aggregator_bounds(reduction: "Reduction", groups: int) -> Vector:
@@ -60,9 +70,12 @@ def leaves_range(regret: Any) -> Any:
 
 
 def certify(
-    reduction: "Reduction", books: Any, group: int, hindsight: Hindsight, bounds: Vector
+    reduction: "Reduction", books: "Books", group: int, hindsight: Hindsight, bounds: Vector
 ) -> Certificate:
-    """The certificate of a group whose best loss in hindsight (scaled) is this."""
+    """The certificate of a group with these ``totals`` and this best loss in hindsight.
+
+    Both are scaled.
+    """
     unit = reduction.loss.unit
     best = hindsight.best
     proved = reduction.bounds(group)
@@ -75,6 +88,8 @@ def certify(
     beyond = reduction.loss.bounded and leaves_range(float(reduction.largest[0]))
     if not reduction.loss.ranged or beyond:
         status = VOID
+    elif not np.isfinite((learner, aggregator, delay, total, books.loss[0], best)).all():
+        status = UNCERTAIN
     elif total > unit * float(books.rounds[0]):
         status = VACUOUS
     elif hindsight.uncertain:

@@ -12,7 +12,7 @@ import numpy as np
 from groupwise.errors import ConfigurationError
 from groupwise.groups import ALWAYS_ON
 from groupwise.protocols import Hindsight
-from groupwise.regret.certificate import aggregator_bounds, certify
+from groupwise.regret.certificate import aggregator_bounds, certify, totals
 
 if TYPE_CHECKING:
     from groupwise.reduction import Reduction
@@ -145,7 +145,7 @@ def regret_table(
     bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
     rows = []
     for g in order:
-        own = reduction.books.of(g)
+        own = totals(reduction.books.of(g))
         known = reduction.hindsight(g, features) or Hindsight(float(own.expert_loss.min()))
         best = known.best
         certificate = certify(reduction, own, g, known, bounds[g])
