@@ -32,7 +32,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         if header["schema"] == 1:
             arrays = _from_schema_1(arrays)
         if header["schema"] < 4:
-            arrays = {**_rests(arrays), **_from_sums(arrays)}
+            arrays = _from_sums(arrays)
+        arrays = {**_rests(arrays), **arrays}
         _check_positions(arrays)
         model = Groupwise.restored(header, arrays)
         around = header.get("around")
@@ -62,12 +63,6 @@ def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
     return arrays
 
 
-def _rests(arrays: archive.Arrays) -> archive.Arrays:
-    """What rounding left out of sums, which files did not always hold: nothing."""
-    sums = ("ledger.loss", "ledger.delay", "ledger.expert_loss")
-    return {f"{name}_rest": np.zeros_like(arrays[name]) for name in sums}
-
-
 def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
     """The arrays of a file in which hindsight had sums of products, to 16 digits.
 
@@ -90,6 +85,7 @@ def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
     new = {
         "hindsight.waiting": counted,
         "hindsight.rows": old["rows"],
+        "hindsight.columns": counted,
         "hindsight.folds": counted,
         "hindsight.power": old["power"],
         "hindsight.rest": np.zeros(groups),
@@ -101,6 +97,7 @@ def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
         "hindsight.place": np.full(groups, -1),
         "hindsight.placed": np.array([0]),
         "hindsight.offset": np.zeros(1),
+        "products.columns": counted,
         "products.added": counted,
         "products.coarse": rows,
         "products.power": np.column_stack([old["power"], np.zeros(groups)]),
@@ -112,6 +109,12 @@ def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
         "products.placed": np.array([len(gram)]),
     }
     return {k: a for k, a in arrays.items() if not k.startswith("hindsight.")} | new
+
+
+def _rests(arrays: archive.Arrays) -> archive.Arrays:
+    """What rounding left out of sums, which files did not always hold: nothing."""
+    sums = ("ledger.loss", "ledger.delay", "ledger.expert_loss")
+    return {f"{name}_rest": np.zeros_like(arrays[name]) for name in sums}
 
 
 def _check_positions(arrays: archive.Arrays) -> None:

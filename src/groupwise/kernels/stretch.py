@@ -16,7 +16,7 @@ from groupwise.arrays import LARGEST, Flags, Index, Vector
 from groupwise.kernels.addresses import INTERPRETED, address_of, call, next_of
 from groupwise.kernels.cells import padded, tidy
 from groupwise.kernels.columns import FULL, admit, columns_of, lay
-from groupwise.kernels.compiled import entry, inlined, lean, spliced
+from groupwise.kernels.compiled import entry, inlined, lean
 from groupwise.kernels.layout import Message, address, open_place
 from groupwise.kernels.vectors import prefetch
 
@@ -111,19 +111,18 @@ GROUP, USED, FIRST, LAST, COLUMN = (
 WEIGHTS, ADVICE = STRETCH.slots["weights"], STRETCH.slots["advice"]
 
 
-@spliced
+@inlined
 def cells_of(stretch, i):
-    """Positions and values of the cells of round i.
+    """Where the cells of round i are: ``positions[first:last]`` and ``values[start:stop]``.
 
     A row without positions is full: its values are those of the group's first columns. Otherwise
     positions are in no order, and one may come twice, with a value of 0.
     """
     row, first = stretch.rows[i], stretch.places[i]
     start, stop = stretch.indptr[row], stretch.indptr[row + 1]
-    last = first + stop - start
     if first == FULL:
-        first, last = 0, 0
-    return stretch.positions[first:last], stretch.values[start:stop]
+        return 0, 0, start, stop
+    return first, first + stop - start, start, stop
 
 
 @inlined
