@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from groupwise import archive
-from groupwise.errors import GroupwiseError, SnapshotError
+from groupwise.errors import SnapshotError
 from groupwise.kernels.hindsight import HELD
 from groupwise.model import Groupwise
 from groupwise.partial_feedback import KINDS
@@ -23,18 +23,23 @@ def load(path: str | os.PathLike[str]) -> Any:
     Learners and aggregators of your own must be registered first
     (``groupwise.register``).
     """
-    header, arrays = archive.read(path)
+    return restored(path, *archive.read(path))
+
+
+def restored(path: str | os.PathLike[str], header: dict[str, Any], arrays: archive.Arrays) -> Any:
+    """The model of a file that was read."""
     try:
         if header["schema"] == 1:
             arrays = _from_schema_1(arrays)
-        _check_positions(arrays)
+        _check_numbers(arrays)
         model = Groupwise.restored(header, arrays)
         around = header.get("around")
         return model if around is None else KINDS[around["type"]].restored(model, around)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, GroupwiseError) as error:
+    except Exception as error:  # whatever does not fit, for whatever reason
         raise SnapshotError(
-            f"{path} is damaged: its parts do not fit together ({error!r}). Restore it from a copy."
-        ) from None
+            f"{path} is damaged: its parts do not fit together ({archive.shortened(error)}). "
+            "Restore it from a copy."
+        ) from error
 
 
 def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
@@ -56,8 +61,14 @@ def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
     return arrays
 
 
-def _check_positions(arrays: archive.Arrays) -> None:
-    """Numbers that the kernels take for positions must be ones."""
+def _check_numbers(arrays: archive.Arrays) -> None:
+    """Every number is finite, and those that the kernels take for positions are ones.
+
+    What a single model would have lost is NaN where there is none.
+    """
     for name, array in arrays.items():
+        wrong = np.isinf(array) if name == "ledger.baseline_loss" else ~np.isfinite(array)
+        if wrong.any():
+            raise ValueError(f"{name} holds a number that is not finite")
         if name.endswith(".waiting") and ((array < 0) | (array >= HELD)).any():
             raise ValueError(f"{name} is not below {HELD}")
