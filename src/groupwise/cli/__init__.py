@@ -5,6 +5,8 @@ functions, so that ``groupwise --help`` answers at once. To add one, write the f
 in ``COMMANDS``.
 """
 
+import os
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -80,4 +82,15 @@ for _name, _command in COMMANDS.items():
 
 def main() -> None:
     """Run the command that the arguments name, and exit."""
-    app(prog_name="groupwise")
+    try:
+        try:
+            app(prog_name="groupwise")
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        # What is waiting to be written is let go, or the interpreter would try again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # whoever reads may stop, as head does
+            what = f"use {error.filename}" if error.filename else "write to standard output"
+            warn(f"Cannot {what}: {error.strerror or error}.")
+        raise SystemExit(FAILED) from None
