@@ -6,15 +6,21 @@ learned and not on how much room there happened to be.
 """
 
 import os
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from groupwise import archive
+from groupwise.arrays import LARGEST
 from groupwise.errors import SnapshotError
 from groupwise.kernels.hindsight import HELD
-from groupwise.model import Groupwise
+from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS
+
+MOST = 1 << 62
+"""Counts of rounds and tickets beyond it are none: kernels take them as 64 bits."""
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -32,6 +38,7 @@ def restored(path: str | os.PathLike[str], header: dict[str, Any], arrays: archi
         if header["schema"] == 1:
             arrays = _from_schema_1(arrays)
         _check_numbers(arrays)
+        _check_tickets(header)
         model = Groupwise.restored(header, arrays)
         around = header.get("around")
         return model if around is None else KINDS[around["type"]].restored(model, around)
@@ -61,6 +68,18 @@ def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
     return arrays
 
 
+def _check_tickets(header: Mapping[str, Any]) -> None:
+    """Ticket numbers are whole and below the next one; intervals of them are in order, apart."""
+    if len(bytes.fromhex(header["key"])) != KEY_BYTES:
+        raise ValueError("key is not one")
+    ends = [end for first, last in header["settled"] for end in (first, last)]
+    counts = header["version"], header["next"]
+    if any(type(one) is not int or not 0 <= one <= MOST for one in (*ends, *counts)):
+        raise ValueError("settled, version or next is no count")
+    if any(one >= other for one, other in pairwise([*ends, header["next"] + 1])):
+        raise ValueError("settled is not in order")
+
+
 def _check_numbers(arrays: archive.Arrays) -> None:
     """Every number is finite, and those that the kernels take for positions are ones.
 
@@ -70,5 +89,7 @@ def _check_numbers(arrays: archive.Arrays) -> None:
         wrong = np.isinf(array) if name == "ledger.baseline_loss" else ~np.isfinite(array)
         if wrong.any():
             raise ValueError(f"{name} holds a number that is not finite")
+        if name.endswith(".strength") and (array < 1.0 / LARGEST).any():
+            raise ValueError(f"{name} is not above 0")
         if name.endswith(".waiting") and ((array < 0) | (array >= HELD)).any():
             raise ValueError(f"{name} is not below {HELD}")

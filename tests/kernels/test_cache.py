@@ -6,10 +6,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import groupwise
+from groupwise.kernels.cache import _digest as digest
 
 PACKAGE = Path(groupwise.__file__).parent
 
@@ -174,8 +176,22 @@ def test_a_cache_that_was_filled_before_it_was_locked(copy, tmp_path):
         folder.chmod(0o755)
 
 
+def signed(kept: bytes, payload: bytes) -> bytes:
+    """Another payload, with the checksum that fits."""
+    made_from = kept.split(b"\n", 2)[1]
+    return b"\n".join((digest(payload).encode(), made_from, payload))
+
+
 @pytest.mark.parametrize(
-    "damage", [lambda b: b"", lambda b: b[:-100], lambda b: b[:200] + b"x" * 9]
+    "damage",
+    [
+        lambda b: b"",
+        lambda b: b[:-100],
+        lambda b: b[:200] + b"x" * 9,
+        lambda b: b"\x80\x04garbage\n\n\n",
+        lambda b: signed(b, b"cos\nno_such_name\n."),
+        lambda b: signed(b, b"\x80\x04K\x01."),
+    ],
 )
 def test_a_damaged_file_is_replaced(copy, damage):
     copy.run()
@@ -183,6 +199,54 @@ def test_a_damaged_file_is_replaced(copy, damage):
         file.write_bytes(damage(file.read_bytes()))
     assert copy.run() == ([2.0, 2.25], BOTH)
     assert copy.run() == ([2.0, 2.25], [])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_a_file_that_may_be_anybodys_is_not_run(copy):
+    """What is kept is code."""
+    copy.run()
+    changes: list[Any] = [lambda file: file.chmod(0o666)]
+    if os.geteuid() == 0:
+        changes.append(lambda file: os.chown(file, 12_345, 12_345))
+    for change in changes:
+        for file in copy.files():
+            change(file)
+        assert copy.run() == ([2.0, 2.25], BOTH)
+        assert copy.run() == ([2.0, 2.25], [])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_what_is_kept_is_trusted_whatever_the_umask(copy):
+    before = os.umask(0)
+    try:
+        copy.run()
+    finally:
+        os.umask(before)
+    assert copy.run() == ([2.0, 2.25], [])
+
+
+def test_loading_is_not_compiling():
+    """A function that is compiled at once, and then others that take long to load."""
+    code = (
+        "import time\n"
+        "from groupwise import kernels\n"
+        "kernels.COMPILE_NOTICE_SECONDS = 0.2\n"
+        "with kernels.compiling():\n"
+        "    kernels.compiling.begins(True)\n"
+        "    kernels.compiling.ends()\n"
+        "    time.sleep(0.5)\n"
+        "    print('loaded', flush=True)\n"
+        "    for _ in range(2):\n"
+        "        kernels.compiling.begins(True)\n"
+        "        time.sleep(0.15)\n"
+        "        kernels.compiling.ends()\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    first, second = run.stdout.splitlines()
+    assert first == "loaded"
+    assert "compiling its kernels" in second
 
 
 def test_processes_that_compile_at_once(copy):
