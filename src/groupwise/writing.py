@@ -44,7 +44,7 @@ def replaced(path: Path, error: type[GroupwiseError] = OutputError) -> Iterator[
                     shutil.copyfileobj(part, file)
             return
         target = Path(os.path.realpath(path))
-        old = target.stat() if target.exists() else None
+        old = _about(target)
         with _hidden(target.parent) as part:
             # Less the umask; what replaces a file is nobody else's business before that.
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if old else 0o666))
@@ -55,6 +55,13 @@ def replaced(path: Path, error: type[GroupwiseError] = OutputError) -> Iterator[
             os.replace(part, target)
     except OSError as problem:
         raise error(f"Cannot write {path}: {problem.strerror or problem}.") from problem
+
+
+def _about(path: Path) -> os.stat_result | None:
+    """What is known of a file; None where there is none."""
+    with suppress(FileNotFoundError):
+        return path.stat()
+    return None
 
 
 def is_stream(path: Path) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import groupwise
+from groupwise import kernels
 from groupwise.kernels.cache import _digest as digest
 
 PACKAGE = Path(groupwise.__file__).parent
@@ -225,28 +226,42 @@ def test_what_is_kept_is_trusted_whatever_the_umask(copy):
     assert copy.run() == ([2.0, 2.25], [])
 
 
-def test_loading_is_not_compiling():
-    """A function that is compiled at once, and then others that take long to load."""
-    code = (
-        "import time\n"
-        "from groupwise import kernels\n"
-        "kernels.COMPILE_NOTICE_SECONDS = 0.2\n"
-        "with kernels.compiling():\n"
-        "    kernels.compiling.begins(True)\n"
-        "    kernels.compiling.ends()\n"
-        "    time.sleep(0.5)\n"
-        "    print('loaded', flush=True)\n"
-        "    for _ in range(2):\n"
-        "        kernels.compiling.begins(True)\n"
-        "        time.sleep(0.15)\n"
-        "        kernels.compiling.ends()\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    first, second = run.stdout.splitlines()
-    assert first == "loaded"
-    assert "compiling its kernels" in second
+def test_loading_is_not_compiling(monkeypatch):
+    """Only what is spent between beginnings and ends brings the notice nearer."""
+    clock, started, cancelled = [0.0], [], []
+
+    class Timer:
+        daemon = False
+
+        def __init__(self, seconds, function):
+            self.seconds = seconds
+
+        def start(self):
+            started.append(self.seconds)
+
+        def cancel(self):
+            cancelled.append(self.seconds)
+
+    monkeypatch.setattr(kernels.threading, "Timer", Timer)
+    monkeypatch.setattr(kernels.time, "monotonic", lambda: clock[0])
+    for name, value in {"_open": 0, "_depth": 0, "_spent": 0.0, "_said": False}.items():
+        monkeypatch.setattr(kernels.compiling, name, value)
+    with kernels.compiling():
+        kernels.compiling.begins(True)
+        kernels.compiling.begins(True)  # one for the sake of the other
+        clock[0] += 0.25
+        kernels.compiling.ends()
+        kernels.compiling.ends()
+        clock[0] += 50.0  # loading
+        kernels.compiling.begins(True)
+        clock[0] += 0.5  # and that fails
+    assert (started, cancelled) == ([1.0, 0.75], [1.0, 0.75])
+    with kernels.compiling():
+        kernels.compiling.begins(True)
+        kernels.compiling.ends()
+    assert started == [1.0, 0.75, 0.25]
+    kernels.compiling.begins(True)  # outside, where nobody waits
+    assert len(started) == 3
 
 
 def test_processes_that_compile_at_once(copy):
