@@ -15,10 +15,13 @@ import numpy as np
 from groupwise import archive
 from groupwise.arrays import LARGEST
 from groupwise.errors import SnapshotError
-from groupwise.kernels.hindsight import HELD
+from groupwise.kernels.gram import UNIT
+from groupwise.kernels.hindsight import HELD, TOGETHER
 from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS
 
+MANY = 1 << 20
+"""Rows that are taken to be in sums of which it is not known."""
 MOST = 1 << 62
 """Counts of rounds and tickets beyond it are none: kernels take them as 64 bits."""
 
@@ -37,6 +40,9 @@ def restored(path: str | os.PathLike[str], header: dict[str, Any], arrays: archi
     try:
         if header["schema"] == 1:
             arrays = _from_schema_1(arrays)
+        if header["schema"] < 4:
+            arrays = _from_sums(arrays)
+        arrays = {**_rests(arrays), **arrays}
         _check_numbers(arrays)
         _check_tickets(header)
         model = Groupwise.restored(header, arrays)
@@ -68,6 +74,60 @@ def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
     return arrays
 
 
+def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
+    """The arrays of a file in which hindsight had sums of products, to 16 digits.
+
+    They were of the scaled label; what is added to them will be too.
+    """
+    if "hindsight.gram" not in arrays:
+        return arrays
+    old = {k.removeprefix("hindsight."): a for k, a in arrays.items() if k.startswith("hindsight.")}
+    groups, features = old["moment"].shape
+    rows = np.where(old["rows"] < 0, MANY, old["rows"])
+    place = np.where(rows > 0, np.cumsum(rows > 0) - 1, -1)
+    gram = np.zeros((int((rows > 0).sum()), features, features))
+    for group in np.flatnonzero(rows > 0).tolist():
+        held = old["held"][group, : old["waiting"][group]]
+        whole = held.T @ held
+        if old["place"][group] >= 0:
+            whole += old["gram"][old["place"][group]]
+        gram[place[group]] = np.tril(whole) * UNIT**2
+    none, counted = np.zeros((groups, features)), np.zeros(groups, dtype=np.int64)
+    new = {
+        "hindsight.waiting": counted,
+        "hindsight.rows": old["rows"],
+        "hindsight.columns": counted,
+        "hindsight.folds": counted,
+        "hindsight.power": old["power"],
+        "hindsight.rest": np.zeros(groups),
+        "hindsight.labels": np.zeros((groups, TOGETHER)),
+        "hindsight.right": none,
+        "hindsight.few": np.zeros((groups, HELD, features)),
+        "hindsight.held": np.zeros((0, TOGETHER, features)),
+        "hindsight.factor": np.zeros((0, features, features)),
+        "hindsight.place": np.full(groups, -1),
+        "hindsight.placed": np.array([0]),
+        "hindsight.offset": np.zeros(1),
+        "products.columns": counted,
+        "products.added": counted,
+        "products.coarse": rows,
+        "products.power": np.column_stack([old["power"], np.zeros(groups)]),
+        "products.moment": old["moment"] * UNIT,
+        "products.moment_low": none,
+        "products.diagonal_low": none,
+        "products.gram": gram,
+        "products.place": place,
+        "products.placed": np.array([len(gram)]),
+    }
+    return {k: a for k, a in arrays.items() if not k.startswith("hindsight.")} | new
+
+
+def _rests(arrays: archive.Arrays) -> archive.Arrays:
+    """What rounding left out of sums, which files did not always hold: nothing."""
+    sums = ("ledger.loss", "ledger.delay", "ledger.expert_loss")
+    return {f"{name}_rest": np.zeros_like(arrays[name]) for name in sums}
+
+
 def _check_tickets(header: Mapping[str, Any]) -> None:
     """Ticket numbers are whole and below the next one; intervals of them are in order, apart."""
     if len(bytes.fromhex(header["key"])) != KEY_BYTES:
@@ -91,5 +151,7 @@ def _check_numbers(arrays: archive.Arrays) -> None:
             raise ValueError(f"{name} holds a number that is not finite")
         if name.endswith(".strength") and (array < 1.0 / LARGEST).any():
             raise ValueError(f"{name} is not above 0")
-        if name.endswith(".waiting") and ((array < 0) | (array >= HELD)).any():
-            raise ValueError(f"{name} is not below {HELD}")
+        if name.endswith(".waiting"):
+            late = name.startswith("hindsight") & (arrays[name.replace("waiting", "place")] >= 0)
+            if ((array < 0) | (array >= np.where(late, TOGETHER, HELD))).any():
+                raise ValueError(f"{name} is more than there is room for")
