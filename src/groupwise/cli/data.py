@@ -18,6 +18,7 @@ from groupwise.cli.options import (
     Order,
     Target,
     show_summary,
+    tell,
     warn,
 )
 
@@ -106,7 +107,7 @@ def init(
         return
     write(out, text)
     warn(*notes)
-    typer.echo(f"Wrote {out}")
+    tell(out, f"Wrote {out}")
 
 
 def compare(
