@@ -36,7 +36,17 @@ from groupwise.kernels.stretch import addressed
 from groupwise.learners.compiled import CompiledBank, Crew, joint
 from groupwise.learners.wrapped import WrappedBank, not_advice
 from groupwise.losses import Log, Loss
-from groupwise.protocols import Aggregator, Awake, Bank, Banked, Play, Row, Setting, Settlement
+from groupwise.protocols import (
+    Aggregator,
+    Awake,
+    Bank,
+    Banked,
+    Hindsight,
+    Play,
+    Row,
+    Setting,
+    Settlement,
+)
 from groupwise.store import Store
 
 NOBODY = 0.5
@@ -322,10 +332,11 @@ class Reduction:
 
     # What is known about groups.
 
-    def hindsight(self, group: int, features: int) -> float | None:
+    def hindsight(self, group: int, features: int) -> Hindsight | None:
         """The scaled loss of the best of the class on a group; None where nobody knows it."""
         found = [bank.hindsight(group, features) for bank in self.banks]
-        return min((best for best in found if best is not None), default=None)
+        known = (best for best in found if best is not None)
+        return min((x if isinstance(x, Hindsight) else Hindsight(x) for x in known), default=None)
 
     def elsewhere(self, group: int, of: int) -> float:
         """What the best of the class for the group ``of`` would have lost on ``group``, scaled."""

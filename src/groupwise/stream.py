@@ -71,6 +71,7 @@ class Work:
         self.features = len(self.names)
         self.parts = Parts(*subsequences(self.indptr, self.groups, slots))
         self.queue = np.zeros(1, dtype=np.int64)
+        self.laid_out = {bank: bank.lay_out(self) for bank in reduction.banks}
         self.outcome = Outcome.empty(self.labels.size, self.groups.size, reduction.experts)
         # A bank writes to the outcome itself where it is the only one.
         alone = len(reduction.banks) == 1

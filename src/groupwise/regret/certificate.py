@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from groupwise.arrays import Vector
+from groupwise.protocols import Hindsight
 
 if TYPE_CHECKING:
     from groupwise.kernels.rounds import Books
@@ -23,6 +24,7 @@ ROUNDING = 1e-12
 
 PROVED = "proved"
 IN_EXPECTATION = "in expectation"
+UNCERTAIN = "numerically uncertain"
 ESTIMATED = "estimated"
 VOID = "void"
 VACUOUS = "vacuous"
@@ -69,13 +71,14 @@ def leaves_range(regret: Any) -> Any:
 
 
 def certify(
-    reduction: "Reduction", books: "Books", group: int, best: float, bounds: Vector
+    reduction: "Reduction", books: "Books", group: int, hindsight: Hindsight, bounds: Vector
 ) -> Certificate:
-    """The certificate of a group with these ``totals``, whose best loss in hindsight is ``best``.
+    """The certificate of a group with these totals, whose best loss in hindsight is this.
 
     Both are scaled.
     """
     unit = reduction.loss.unit
+    best = hindsight.best
     proved = reduction.bounds(group)
     learner_terms = books.expert_loss - best if proved is None else proved
     least = int(least_learner(learner_terms, bounds))
@@ -90,6 +93,8 @@ def certify(
         status = UNCERTAIN
     elif total > unit * float(books.rounds[0]):
         status = VACUOUS
+    elif hindsight.uncertain:
+        status = UNCERTAIN
     elif any(getattr(learner, "randomised", False) for learner in reduction.learners):
         heuristic = proved is None and reduction.actions
         status = ESTIMATED if heuristic else IN_EXPECTATION
