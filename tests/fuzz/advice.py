@@ -4,7 +4,9 @@
 
 Clipped to the label range, advice is right up to 1e-7 of it: penalties from 1e-9 to 1e9, forward,
 forgetting, fractional weights, features up to 1e40, offsets up to 1e8, timestamps. A row that
-cannot be computed with is refused by an error that names its column.
+cannot be computed with is refused by an error that names its column. Where the definition itself
+moves by as much when the last bit of the features does, double precision cannot tell: such advice
+is counted, and is no violation.
 """
 
 import numpy as np
@@ -16,6 +18,9 @@ from tests.fuzz.runner import main
 
 TOLERANCE = 1e-7
 LIMITS = (-40, 40)
+LAST_BIT = 2.0**-52
+ROUNDS = 30.0
+"""How many times the effect of one rounding of the features counts as beyond double precision."""
 
 
 def labels_for(draw, table):
@@ -48,7 +53,7 @@ def case(draw, found):
         draw, [np.round(draw.random(rows)), draw.random(rows), draw.random(rows) ** 20]
     )
     learners = [draws.ridge(draw) for _ in range(draws.choose(draw, [1, 2], [3, 1]))]
-    about = f"{learners}; {', '.join(table)}; {rows} rows"
+    found.about = ", ".join(table)
     try:
         result = gw.replay(
             x, y, members, learner=learners, loss=gw.losses.Square(low, high), jobs=1
@@ -56,7 +61,7 @@ def case(draw, found):
     except gw.errors.FeatureError:
         found.count("refused")
         return
-    told = np.asarray(result.advice).reshape(-1, len(learners))
+    told = (np.asarray(result.advice).reshape(-1, len(learners)) - low) / (high - low)
     scaled = (y - low) / (high - low)
     entries = np.argwhere(members)
     for group in range(2):
@@ -65,22 +70,29 @@ def case(draw, found):
         if not inside.any():
             continue
         for k, one in enumerate(learners):
-            exact = ridge_advice(
-                x[inside],
-                scaled[inside],
-                members[inside, group],
-                one.penalty,
-                one.forward,
-                one.forgetting,
-            )
-            with np.errstate(invalid="ignore"):
-                error = np.abs((mine[:, k] - low) / (high - low) - np.clip(exact, 0.0, 1.0))
-            found.count("advice", len(error))
-            worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
-            if found.require(not np.isnan(error).any(), "not a number", f"row {worst};", about):
-                found.measure("error", float(error[worst]))
-            said = f"group {group}, row {worst}: off by {error[worst]:.2g};"
-            found.require(not error[worst] > TOLERANCE, "advice", said, about)
+            check(draw, found, one, x[inside], scaled[inside], members[inside, group], mine[:, k])
+
+
+def check(draw, found, learner, x, y, weights, advice):
+    """Compare one learner's advice in one group with its definition; all scaled to [0, 1]."""
+    settings = learner.penalty, learner.forward, learner.forgetting
+    exact = np.clip(ridge_advice(x, y, weights, *settings), 0.0, 1.0)
+    error = np.abs(advice - exact)
+    found.count("advice", len(error))
+    about = f"{learner}; {found.about}; {len(error)} rows"
+    if not found.require(not np.isnan(error).any(), "not a number", about):
+        return
+    if error.max() > TOLERANCE:
+        moved = x * (1.0 + LAST_BIT * draw.choice([-1.0, 0.0, 1.0], x.shape))
+        other = np.clip(ridge_advice(moved, y, weights, *settings), 0.0, 1.0)
+        beyond = (error > TOLERANCE) & (error <= ROUNDS * np.abs(other - exact))
+        found.count("beyond double precision", int(beyond.sum()))
+        error = np.where(beyond, 0.0, error)
+    worst = int(np.argmax(error))
+    found.measure("error", float(error[worst]))
+    found.require(
+        error[worst] <= TOLERANCE, "advice", f"round {worst}: off by {error[worst]:.2g};", about
+    )
 
 
 if __name__ == "__main__":

@@ -82,6 +82,7 @@ def complement(draw, rows, known):
 
 FIRST = (calm, constant, offset, timestamp, scaled, amounts, counts, sparse)
 FURTHER = (duplicate, combination, complement)
+NEED_OTHERS = tuple(kind.__name__ for kind in FURTHER)
 
 
 def columns(draw, rows, width, limits=(-150, 100)):

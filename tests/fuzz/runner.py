@@ -36,6 +36,8 @@ class Found:
         self.counts: Counter[str] = Counter()
         self.largest: dict[str, float] = {}
         self.violations: list[Violation] = []
+        self.about = ""
+        """What the case is about, in a few words."""
 
     def count(self, name: str, times: int = 1) -> None:
         """Something happened."""
