@@ -11,6 +11,11 @@ HAS_INTERCEPT = "intercept" in inspect.signature(gw.Groupwise).parameters
 """Do models have a constant feature of their own?"""
 
 
+def intercept(wanted) -> dict[str, Any]:
+    """The option of models that says so."""
+    return {"intercept": bool(wanted)} if HAS_INTERCEPT else {}
+
+
 def choose(draw, options, weights=None):
     """One of a list, which may hold anything; with odds where they differ."""
     odds = None if weights is None else np.array(weights) / sum(weights)
@@ -172,10 +177,10 @@ def loss(draw):
 
 def aggregation(draw, loss):
     """An aggregator and its play, sound for a loss."""
-    hedge = [(gw.aggregators.AdaNormalHedge(), play) for play in ("mean", "sample")]
+    hedge: list[Any] = [(gw.aggregators.AdaNormalHedge(), play) for play in ("mean", "sample")]
     special = (gw.aggregators.Specialists(), None)
     if loss.bounded and draw.random() < 0.03:
         hedge = [(OwnHedge(), play) for play in ("mean", "sample")]
-    options: list[Any] = hedge * loss.bounded + [special] * 2 * (loss.eta is not None)
+    options = hedge * loss.bounded + [special] * 2 * (loss.eta is not None)
     aggregator, play = choose(draw, options)
     return {"aggregator": aggregator, "play": play}

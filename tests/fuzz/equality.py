@@ -91,27 +91,28 @@ class Stream:
 
 def model_for(draw, stream):
     """A model that the stream fits."""
-    loss = draws.choose(draw, [gw.losses.Square(), gw.losses.Absolute(), gw.losses.Log(0.01)], [4, 1, 1])
+    loss = draws.choose(
+        draw, [gw.losses.Square(), gw.losses.Absolute(), gw.losses.Log(0.01)], [4, 1, 1]
+    )
     first = [name for name in stream.numbers if name in stream.chunks[0]]
     declared: Any = None
     if draw.random() < 0.4:
         declared = first if draw.random() < 0.5 else dict.fromkeys(first, (0.0, 10.0))
     groups = [gw.by("a"), gw.by("b"), gw.weight("w"), gw.cut("c", [3, 6]), gw.where("c", ">", 9.0)]
-    groups += [gw.by("a") & gw.by("b"), ~gw.where("a", "==", "v0")]
+    crossed = draw.random() < 0.2
+    groups += [] if crossed else [gw.by("a") & gw.by("b"), ~gw.where("a", "==", "v0")]
     chosen = [one for one in groups if draw.random() < 0.4]
     options: dict[str, Any] = {
         "learner": draws.learners(draw),
         "loss": loss,
         "features": declared,
-        "indicators": bool(declared is None and draw.random() < 0.5 or draw.random() < 0.3),
+        "indicators": bool(draw.random() < (0.6 if declared is None else 0.3)),
         "always_on": bool(draw.random() < 0.6) or not chosen,
-        "intersections": 2 if len(chosen) > 1 and draw.random() < 0.2 else None,
+        "intersections": 2 if len(chosen) > 1 and crossed else None,
         "seed": int(draw.integers(100)),
         **draws.aggregation(draw, loss),
     }
-    if draws.HAS_INTERCEPT:
-        options["intercept"] = bool(draw.random() < 0.6)
-    return gw.Groupwise(chosen, **options)
+    return gw.Groupwise(chosen, **options, **draws.intercept(draw.random() < 0.6))
 
 
 def through_file(model):
@@ -338,7 +339,10 @@ def actions(draw, count):
     size = int(draw.integers(2, 5))
     learner = gw.learners.FTPL(gw.oracles.Finite(np.eye(size)), cost_norm=float(size))
     model = gw.Groupwise(
-        [gw.by("a"), gw.weight("w")], learner, loss=gw.losses.Linear(0, 1), seed=int(draw.integers(99))
+        [gw.by("a"), gw.weight("w")],
+        learner,
+        loss=gw.losses.Linear(0, 1),
+        seed=int(draw.integers(99)),
     )
     return model, people(draw, count), [row.tolist() for row in draw.random((count, size))]
 

@@ -41,9 +41,10 @@ def least_squares(rows, labels, weights):
             break
         rest = [i for i in range(len(gram)) if i != pivot]
         product = np.outer(gram[rest, pivot], gram[pivot, rest])
-        gram, last = (gram[pivot, pivot] * gram[np.ix_(rest, rest)] - product) // last, gram[
-            pivot, pivot
-        ]
+        gram, last = (
+            (gram[pivot, pivot] * gram[np.ix_(rest, rest)] - product) // last,
+            gram[pivot, pivot],
+        )
     return Fraction(int(gram[-1, -1]), int(last)) * Fraction(2) ** (2 * scale + places)
 
 
@@ -92,6 +93,8 @@ def ridge_advice(rows, labels, weights, penalty, forward, forgetting):
                     factor = (Decimal(forgetting).ln() * weight).exp()
                 matrix, moment, strength = factor * matrix, factor * moment, factor * strength
                 if strength < Decimal("1e-6"):
-                    matrix = matrix + full * (1 - strength) * np.array(np.eye(size, dtype=int), object)
+                    matrix = matrix + full * (1 - strength) * np.array(
+                        np.eye(size, dtype=int), object
+                    )
                     strength = Decimal(1)
         return [float(max(min(one, Decimal("1e300")), Decimal("-1e300"))) for one in advice]

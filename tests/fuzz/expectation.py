@@ -222,7 +222,7 @@ def of_payments(draw, found):
             indicators=False,
             seed=seed,
             **aggregation,
-            **({"intercept": False} if draws.HAS_INTERCEPT else {}),
+            **draws.intercept(False),
         )
         paying, books = gw.PayForFeedback(model, horizon=count), Books()
         for row, label in zip(rows, labels, strict=True):
@@ -235,7 +235,9 @@ def of_payments(draw, found):
             found.require(known, "status", line)
             name = line["group"]
             room = line["certificate"] - line["payments"]
-            excess.setdefault(name, []).append(books.lost[name] - best_of(rows, x, labels, name) - room)
+            excess.setdefault(name, []).append(
+                books.lost[name] - best_of(rows, x, labels, name) - room
+            )
             bias.setdefault(name, []).append(line["loss"] - books.lost[name])
     about = f"{learner}, {type(aggregation['aggregator']).__name__}, {count} rounds"
     for name, values in excess.items():

@@ -6,7 +6,6 @@ A program is a module with a function ``case(draw, found)``: it draws what to tr
 
 import argparse
 import multiprocessing
-import queue
 import sys
 import time
 import traceback
@@ -66,69 +65,78 @@ def try_case(case, seed, number):
     return found
 
 
-def work(program, seed, numbers, deadline, current, results):
-    """A process: cases until the time is over."""
+def work(program, seed, numbers, deadline, pipe):
+    """A process: cases until the time is over. Says which one it begins, then what it found."""
     case = import_module(program).case
     for number in numbers:
         if time.time() > deadline:
             break
-        current.value = number
+        pipe.send(number)
         found = try_case(case, seed, number)
-        results.put((number, found.counts, found.largest, found.violations))
-    current.value = -1
+        pipe.send((number, found.counts, found.largest, found.violations))
 
 
 class Worker:
     """A process at work; where it dies or hangs, its case is to blame and another goes on."""
 
     def __init__(self, program, seed, first, step, last, deadline):
-        self.program, self.seed, self.step, self.last = program, seed, step, last
-        self.deadline = deadline
+        self.program, self.seed, self.step, self.deadline = program, seed, step, deadline
+        self.last = sys.maxsize if last is None else last
         self.start(first)
 
     def start(self, first):
+        """A new process, from a case on."""
         context = multiprocessing.get_context("spawn")
-        self.current = context.Value("q", first, lock=False)
-        self.results = context.Queue()
-        stop = self.last if self.last is not None else sys.maxsize
-        numbers = range(first, stop, self.step)
-        what = (self.program, self.seed, numbers, self.deadline, self.current, self.results)
-        self.process = context.Process(target=work, args=what, daemon=False)
+        self.pipe, end = context.Pipe(duplex=False)
+        numbers = range(first, self.last, self.step)
+        settings = self.program, self.seed, numbers, self.deadline, end
+        self.process = context.Process(target=work, args=settings)
         self.process.start()
-        self.at, self.since = first, time.time()
+        end.close()
+        self.at, self.since = None, time.time()
 
     def collect(self):
         """The results that are there, and whether the work is over."""
-        results = []
-        alive = self.process.is_alive()
+        results, ended = [], False
         try:
-            while True:
-                results.append(self.results.get(timeout=0.05 if alive else 0.5))
-        except (queue.Empty, EOFError):
-            pass
-        number = self.current.value
-        if number != self.at:
-            self.at, self.since = number, time.time()
-        if number == -1:
-            self.process.join()
-            return results, True
-        hangs = time.time() - self.since > PATIENCE
-        if alive and not hangs:
+            while self.pipe.poll(0.05):
+                told = self.pipe.recv()
+                if isinstance(told, int):
+                    self.at, self.since = told, time.time()
+                else:
+                    self.at = None
+                    results.append(told)
+        except (EOFError, OSError):
+            ended = True
+        hangs = not ended and self.at is not None and time.time() - self.since > PATIENCE
+        if not ended and not hangs:
             return results, False
         if hangs:
             self.process.kill()
-            self.process.join()
+        self.process.join()
+        number, self.at = self.at, None
+        if number is None:
+            return results, True
         text = f"more than {PATIENCE:g} s" if hangs else f"exit code {self.process.exitcode}"
         results.append((number, Counter(), {}, [Violation("hang" if hangs else "crash", text)]))
         following = number + self.step
-        over = time.time() > self.deadline or (self.last is not None and following >= self.last)
+        over = time.time() > self.deadline or following >= self.last
         if not over:
             self.start(following)
         return results, over
 
 
+class Report(NamedTuple):
+    """What a run has found."""
+
+    cases: int
+    counts: Counter[str]
+    violations: Counter[str]
+    """How many cases had a violation of each kind."""
+
+
 def run(program, seed=0, seconds=None, cases=None, first=0, jobs=1, say=print):
-    """Run cases of a program; returns how many cases there were, counts and violations."""
+    """Run cases of a program: for so many seconds, or so many cases."""
     begin = time.time()
     deadline = begin + (1e9 if seconds is None else seconds)
     last = None if cases is None else first + cases
@@ -158,7 +166,7 @@ def run(program, seed=0, seconds=None, cases=None, first=0, jobs=1, say=print):
         f"{name}: {done:,} cases in {spent:.0f} s ({done / spent:.1f}/s), seed {seed}; "
         f"{', '.join(told)}; violations: {kinds.total():,}{f' ({bad})' if bad else ''}"
     )
-    return done, counts, kinds
+    return Report(done, counts, kinds)
 
 
 def main(program):
@@ -178,10 +186,8 @@ def main(program):
         print(*(f"{kind}: {text}" for kind, text in found.violations), sep="\n")
         sys.exit(bool(found.violations))
     seconds = None if options.cases is not None else options.seconds
-    kinds = run(
-        program, options.seed, seconds, options.cases, options.first, options.jobs, flushed
-    )[2]
-    sys.exit(bool(kinds))
+    settings = options.seed, seconds, options.cases, options.first, options.jobs
+    sys.exit(bool(run(program, *settings, flushed).violations))
 
 
 def flushed(line):
