@@ -9,7 +9,7 @@ import pytest
 
 import groupwise as gw
 from groupwise.regret.table import RegretTable
-from tests.fuzz import adversary, advice, equality, expectation, hostile
+from tests.fuzz import adversary, advice, equality, exact, expectation, hostile
 from tests.fuzz.__main__ import PROGRAMS
 from tests.fuzz.exact import least_squares, ridge_advice
 from tests.fuzz.runner import Found, run, try_case
@@ -118,7 +118,7 @@ def test_a_prediction_out_of_range_is_found(monkeypatch):
 
 
 def test_advice_that_is_a_little_off_is_found(monkeypatch):
-    real = advice.ridge_advice
+    real = exact.ridge_advice
     calm = [k for k in range(20) if not try_case(advice.case, 0, k).violations]
     assert calm
     monkeypatch.setattr(advice, "ridge_advice", lambda *given: [x + 3e-7 for x in real(*given)])
