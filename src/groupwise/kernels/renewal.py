@@ -45,15 +45,14 @@ def restore_penalty(mine, parameters):
 
 
 @compiled
-def renew(mine, parameters, sums):
+def renew(mine, parameters, gram, moment):
     """P and θ anew from the sums Σ w x xᵀ and Σ w y x, free of what rounding has done to them.
 
     With a small penalty and collinear columns P has entries of 1/λ, and what is lost of them adds
     up over the rounds; the sums have no such entries. They are taken apart into eigenvectors, which
     keep the empty directions out of the others to the last digit, where an inverse would not.
-    Learners whose penalty is not that small are left alone. ``sums`` must be of the same rows.
+    Learners whose penalty is not that small are left alone. The sums must be of the same rows.
     """
-    gram, moment = sums.gram, sums.moment
     used = np.flatnonzero(np.diag(gram))
     largest = np.diag(gram).max()
     matrix = np.empty((used.size, used.size))

@@ -13,10 +13,11 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.kernels.addresses import call, call_back, stay_apart
 from groupwise.kernels.cells import dot
+from groupwise.kernels.columns import FULL
 from groupwise.kernels.compiled import Kernel, inlined, lean
 from groupwise.kernels.hindsight import HELD, WHOLE, sums_of
 from groupwise.kernels.layout import LEARNER, ONE, OWN, Layout, open_place
-from groupwise.kernels.stretch import open_stretch
+from groupwise.kernels.stretch import cells_of, open_stretch
 from groupwise.kernels.vectors import (
     add_and_scale,
     add_outer,
@@ -86,7 +87,7 @@ def inverse_product(place, group, mine, learner, xi, xv, out):
                 out[k] = factor * xv[k]
         else:
             for k in range(xi.size):
-                out[xi[k]] = factor * xv[k]
+                out[xi[k]] += factor * xv[k]
     elif xi.size == 0:
         # The matrix is symmetric: its rows are its columns.
         combine_first(out, False, mine.inverse[learner], xv, xv.size, width)
@@ -113,11 +114,11 @@ def advise(state, message):
     """θ·x."""
     place, stretch = open_place(state), open_stretch(message)
     mine = models_of(place, stretch.group)
-    row, entry = stretch.rows[stretch.first], stretch.entries[stretch.first]
-    start, stop = stretch.indptr[row], stretch.indptr[row + 1]
-    xi = stretch.indices[start : start if stretch.full[row] else stop]
+    entry = stretch.entries[stretch.first]
+    first, last, start, stop = cells_of(stretch, stretch.first)
+    xi, xv = stretch.positions[first:last], stretch.values[start:stop]
     for k in range(place.learners):
-        estimate = dot(mine.theta[k], xi, stretch.values[start:stop])
+        estimate = dot(mine.theta[k], xi, xv)
         stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
     return stretch.last
 
@@ -130,10 +131,9 @@ def advise_forward(state, message):
     mine = models_of(place, group)
     width = mine.theta.shape[1]
     product, factors = stretch.work[:width], stretch.work[width : width + HELD]
-    row, entry = stretch.rows[i], stretch.entries[i]
-    start, stop = stretch.indptr[row], stretch.indptr[row + 1]
-    xi = stretch.indices[start : start if stretch.full[row] else stop]
-    xv = stretch.values[start:stop]
+    entry = stretch.entries[i]
+    first, last, start, stop = cells_of(stretch, i)
+    xi, xv = stretch.positions[first:last], stretch.values[start:stop]
     for k in range(place.learners):
         estimate = dot(mine.theta[k], xi, xv)
         if place.parameters[k * EACH + FORWARD] != 0.0 and estimate != 0.0:
@@ -174,7 +174,8 @@ def products_ahead(place, group, mine, stretch, i, products):
     for r in range(AHEAD):
         row = stretch.rows[i + r]
         stretch.marks[r] = stretch.indptr[row]
-        if not stretch.full[row] or stretch.indptr[row + 1] - stretch.marks[r] != size:
+        full = stretch.places[i + r] == FULL
+        if not full or stretch.indptr[row + 1] - stretch.marks[r] != size:
             return 0
     width = mine.theta.shape[1]
     for k in range(place.learners):
@@ -197,9 +198,8 @@ def learn(state, message):
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
     for i in range(stretch.first, stretch.last):
         row, entry = stretch.rows[i], stretch.entries[i]
-        start, stop = stretch.indptr[row], stretch.indptr[row + 1]
-        xi = stretch.indices[start : start if stretch.full[row] else stop]
-        xv = stretch.values[start:stop]
+        first, last, start, stop = cells_of(stretch, i)
+        xi, xv = stretch.positions[first:last], stretch.values[start:stop]
         if ready == 0 and not fading:
             ready = products_ahead(place, group, mine, stretch, i, products)
         weight, y = stretch.weights[entry], stretch.labels[row]

@@ -17,11 +17,12 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import RequireLiteralValue
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from groupwise.kernels import reference
-from groupwise.kernels.addresses import INTERPRETED
+from groupwise.kernels.addresses import INTERPRETED, array_at
 from groupwise.kernels.layout import LANES
 
 _DOUBLE = ir.DoubleType()
@@ -484,3 +485,144 @@ def add_and_scale(typing_context, total, step, scaled, factor, vector, width):
         types.void(total, types.float64, scaled, types.float64, vector, types.int64),
         generate,
     )
+
+
+@_loop
+def scale(typing_context, out, factor, vector, width):
+    """out = factor · vector, over whole vectors."""
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        copies, values = (emit.data(kinds[i], arguments[i]) for i in (0, 2))
+
+        def tile(first: Any, columns: int) -> None:
+            for column, lanes in _parts(columns):
+                place = emit.offset(first, column)
+                part = builder.fmul(
+                    emit.splat(arguments[1], lanes), emit.load(values, place, lanes)
+                )
+                emit.store(part, copies, place)
+
+        emit.tiles(arguments[3], tile, WIDTH)
+        return context.get_dummy_value()
+
+    return types.void(out, types.float64, vector, types.int64), generate
+
+
+@_loop
+def scratch(typing_context, size):
+    """Room for a known number of numbers, gone when the function that asks for it returns."""
+    if not isinstance(size, types.IntegerLiteral):
+        raise RequireLiteralValue("The size must be a constant.")
+    count = size.literal_value
+    kind = types.Array(types.float64, 1, "C")
+
+    def generate(context, builder, signature, arguments):
+        room = cgutils.alloca_once(builder, _DOUBLE, size=ir.Constant(_WORD, count))
+        return array_at(context, builder, kind, room, [ir.Constant(_WORD, count)])
+
+    return kind(size), generate
+
+
+@_loop
+def transpose(typing_context, out, matrix, first, count):
+    """out[a, k] = matrix[k, first + a] for four columns and the first ``count`` rows of a matrix.
+
+    ``count`` is rounded up to four: there must be as many rows.
+    """
+
+    def body(emit, out, out_stride, cells, stride, first, count):
+        b = emit.builder
+        with emit.count_to(b.sdiv(count, emit.word(LANES))) as block:
+            top = b.mul(block, emit.word(LANES))
+            rows = [
+                emit.load(cells, b.add(b.mul(emit.offset(top, i), stride), first), LANES)
+                for i in range(LANES)
+            ]
+            for a, column in enumerate(emit.transposed(rows)):
+                emit.store(column, out, b.add(b.mul(emit.word(a), out_stride), top))
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        out, cells = (emit.data(kinds[i], arguments[i]) for i in range(2))
+        out_stride, stride = (emit.length(kinds[i], arguments[i], 1) for i in range(2))
+        body(emit, out, out_stride, cells, stride, *arguments[2:])
+        return context.get_dummy_value()
+
+    return types.void(out, matrix, types.int64, types.int64), generate
+
+
+@_loop
+def reflect(typing_context, factor, rows, top, panel, weights, count, width):
+    """Four reflections of the columns after ``top + 4``, of as many rows of a factor and of rows.
+
+    With v_a = ``panel[a]``, of which 1 goes to row ``top + a`` of the factor R and the rest to the
+    rows B, and for each column
+
+        s_a = R_a + Σ_k v_ak B_k,    w_a = weights[a, a] s_a + Σ_{b<a} weights[a, b] w_b,
+
+    R_a += w_a and B_k += Σ_a v_ak w_a. A tile of columns stays in registers between the two sums.
+    """
+    four = range(4)
+    vectors = 3 if WIDTH > LANES else 2
+
+    def body(emit, cells, stride, numbers, row_stride, top, turns, length, weights, count, width):
+        b = emit.builder
+        begin = emit.offset(top, 4)
+        scalars = {
+            (a, c): emit.element(weights, emit.word(4 * a + c)) for a in four for c in range(a + 1)
+        }
+
+        def tile(first: Any, columns: int) -> None:
+            parts = _parts(columns)
+            first = b.add(begin, first)
+            cell = [b.add(b.mul(emit.offset(top, a), stride), first) for a in four]
+            old = [[emit.load(cells, emit.offset(at, c), n) for c, n in parts] for at in cell]
+            sums = [
+                [emit.sum(n, value) for (_, n), value in zip(parts, row, strict=True)]
+                for row in old
+            ]
+
+            def turn(k: Any, a: int, lanes: int) -> Any:
+                place = b.add(b.mul(emit.word(a), length), k)
+                return emit.splat(emit.element(turns, place), lanes)
+
+            with emit.count_to(count) as k:
+                start = b.add(b.mul(k, row_stride), first)
+                loaded = [emit.load(numbers, emit.offset(start, c), n) for c, n in parts]
+                for a, row_sums in enumerate(sums):
+                    for part, total in zip(loaded, row_sums, strict=True):
+                        emit.add_product(turn(k, a, part.type.count), part, total)
+            moved: list[list[Any]] = []
+            for a, row_sums in enumerate(sums):
+                row = []
+                for v, ((column, n), total) in enumerate(zip(parts, row_sums, strict=True)):
+                    value = b.fmul(emit.splat(scalars[a, a], n), b.load(total))
+                    for c in range(a):
+                        value = emit.fma(emit.splat(scalars[a, c], n), moved[c][v], value)
+                    emit.store(b.fadd(old[a][v], value), cells, emit.offset(cell[a], column))
+                    row.append(value)
+                moved.append(row)
+            with emit.count_to(count) as k:
+                start = b.add(b.mul(k, row_stride), first)
+                for v, (column, n) in enumerate(parts):
+                    value = emit.load(numbers, emit.offset(start, column), n)
+                    for a in four:
+                        value = emit.fma(turn(k, a, n), moved[a][v], value)
+                    emit.store(value, numbers, emit.offset(start, column))
+
+        emit.tiles(b.sub(width, begin), tile, vectors * WIDTH)
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        cells, numbers, turns, shares = (emit.data(kinds[i], arguments[i]) for i in (0, 1, 3, 4))
+        stride, row_stride, length = (emit.length(kinds[i], arguments[i], 1) for i in (0, 1, 3))
+        top, count, width = (arguments[i] for i in (2, 5, 6))
+        parts = cells, stride, numbers, row_stride, top, turns, length, shares, count, width
+        return emit.call("reflect", body, parts)
+
+    size = types.int64
+    return types.void(factor, rows, size, panel, weights, size, size), generate

@@ -14,6 +14,7 @@ from groupwise.kernels.compiled import Kernel
 from groupwise.kernels.hindsight import WHOLE
 from groupwise.learners.compiled import CompiledBank
 from groupwise.protocols import Setting
+from groupwise.regret.hindsight import factored
 
 
 @dataclass(frozen=True)
@@ -116,16 +117,6 @@ class RidgeBank(CompiledBank):
                 unused = 1.0 / (learner.penalty * mine.strength[k])
                 np.fill_diagonal(mine.inverse[k][first:, first:], unused)
 
-    def save(self, groups: int, features: int) -> dict[str, Any]:
-        """The state of the first groups; columns that a group does not have yet are unused ones."""
-        saved = super().save(groups, features)
-        for place, group in enumerate(np.flatnonzero(saved["place"] >= 0).tolist()):
-            for k, learner in enumerate(self.learners):
-                unused = 1.0 / (learner.penalty * saved["strength"][group, k])
-                first = self.store.width[group]
-                np.fill_diagonal(saved["inverse"][place, k][first:, first:], unused)
-        return saved
-
     def upkeep(self, group: int) -> None:
         """Renew learners: those whose penalty has faded away, and stiff ones from the sums."""
         mine = self.store.of(group)
@@ -134,8 +125,12 @@ class RidgeBank(CompiledBank):
         assert self.store.beside is not None
         sums = self.store.beside.of(group)
         whole = sums.rows[0] > 0 and sums.rows[0] % WHOLE == 0
-        if whole and renewal.stiff(sums.gram) >= min(x.penalty for x in self.learners):
-            renewal.renew(mine, self.parameters, sums)
+        beside = self.store.beside
+        if whole and beside.beside is not None and beside.parameters[0] == 0.0:
+            factor = factored(sums, beside.beside.of(group))
+            gram, moment = (factor.matrix.T @ x for x in (factor.matrix, factor.right))
+            if renewal.stiff(gram) >= min(x.penalty for x in self.learners):
+                renewal.renew(mine, self.parameters, gram, moment)
 
     def a_priori(self, group: int, best: float) -> float | None:
         """M − best + ln det(A/λ), the least over forward learners that do not forget."""
