@@ -12,7 +12,7 @@ import numpy as np
 
 from groupwise import archive
 from groupwise.errors import GroupwiseError, SnapshotError
-from groupwise.kernels.hindsight import HELD
+from groupwise.kernels.ridge import HELD
 from groupwise.model import Groupwise
 from groupwise.partial_feedback import KINDS
 

@@ -100,6 +100,15 @@ WEIGHTS, ADVICE = STRETCH.slots["weights"], STRETCH.slots["advice"]
 
 
 @inlined
+def span_of(stretch, i):
+    """Where round i's features are: ``indices[start:middle]``, none where the row is full, and
+    ``values[start:stop]``."""
+    row = stretch.rows[i]
+    start, stop = stretch.indptr[row], stretch.indptr[row + 1]
+    return start, start if stretch.full[row] else stop, stop
+
+
+@inlined
 def _lay_out(crew, awake, xi, xv, said):
     """Write a row into the stretch of single rounds; READY, unless there is no room for it."""
     last = 0
@@ -168,8 +177,7 @@ def run(message, stretch, queue, groups, starts):
     """All rounds of groups from the queue, each in its order, until the queue is empty.
 
     Group ``groups[i]`` has the rounds ``starts[i]`` to ``starts[i + 1]`` of ``stretch``, the words
-    of a message. The first part says how far the others go with it, and begins again there: the
-    sums of hindsight stop where learners are to be renewed from them.
+    of a message. The first part says how far the others go with it, and begins again there.
     """
     crew = open_crew(message)
     total = groups.size

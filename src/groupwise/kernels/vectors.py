@@ -123,6 +123,12 @@ class _Emitter:
         function = cgutils.get_or_insert_function(self.builder.module, shape, name)
         return self.builder.call(function, [a, b, c])
 
+    def root(self, a: Any) -> Any:
+        shape = ir.FunctionType(a.type, [a.type])
+        name = f"llvm.sqrt.v{a.type.count}f64"
+        function = cgutils.get_or_insert_function(self.builder.module, shape, name)
+        return self.builder.call(function, [a])
+
     def sum(self, lanes: int, start: Any = None) -> Any:
         """Room for a vector of sums in registers, 0 at first unless ``start`` is given."""
         total = cgutils.alloca_once(self.builder, _vector(lanes))
@@ -205,25 +211,31 @@ class _Emitter:
 
         self.tiles(width, tile, 8 * LANES)
 
-    def dot(self, first: Any, second: Any, width: Any) -> Any:
-        """The sum of products of two rows of whole vectors, in eight interleaved sums."""
+    def dot(self, first: Any, second: Any, width: Any, squared: bool = False) -> Any:
+        """The sum of products of two rows of whole vectors, in eight interleaved sums.
+
+        With the squares of the second one's numbers if ``squared``.
+        """
         b = self.builder
+
+        def add(place: Any, lanes: int, total: Any) -> None:
+            one, other = (self.load(row, place, lanes) for row in (first, second))
+            self.add_product(one, b.fmul(other, other) if squared else other, total)
+
         parts = _parts(2 * LANES)
         totals = [self.sum(lanes) for _, lanes in parts]
         turns = b.sdiv(width, self.word(2 * LANES))
         with self.count_to(turns) as turn:
             start = b.mul(turn, self.word(2 * LANES))
             for (column, lanes), total in zip(parts, totals, strict=True):
-                place = self.offset(start, column)
-                self.add_product(*(self.load(row, place, lanes) for row in (first, second)), total)
+                add(self.offset(start, column), lanes, total)
         sums = [b.load(total) for total in totals]
         if WIDTH > LANES:
             sums = [self.shuffle(sums[0], sums[0], range(i, i + LANES)) for i in (0, LANES)]
         lower = self.sum(LANES, sums[0])
         rest = b.srem(width, self.word(2 * LANES))
         with b.if_then(b.icmp_signed("!=", rest, self.word(0))):
-            place = b.sub(width, rest)
-            self.add_product(*(self.load(row, place, LANES) for row in (first, second)), lower)
+            add(b.sub(width, rest), LANES, lower)
         four = b.fadd(b.load(lower), sums[1])
         pairs = b.fadd(four, self.shuffle(four, four, (2, 3, 0, 1)))
         ends = [b.extract_element(pairs, ir.Constant(_PLACE, i)) for i in range(2)]
@@ -484,3 +496,152 @@ def add_and_scale(typing_context, total, step, scaled, factor, vector, width):
         types.void(total, types.float64, scaled, types.float64, vector, types.int64),
         generate,
     )
+
+
+@_loop
+def dense_power(typing_context, weights, vector, width):
+    """Σ_j weights_j · vector_j², over whole vectors."""
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        parts = (emit.data(signature.args[i], arguments[i]) for i in range(2))
+        return emit.dot(*parts, arguments[2], squared=True)
+
+    return types.float64(weights, vector, types.int64), generate
+
+
+class _Four:
+    """Four rows of an upper triangular matrix, those from ``top`` on, and what is behind them."""
+
+    def __init__(self, emit: _Emitter, cells: Any, stride: Any, top: Any) -> None:
+        self.emit, self.cells, self.top = emit, cells, top
+        self.after = emit.offset(top, LANES)
+        b = emit.builder
+        self.starts = [b.add(b.mul(emit.offset(top, i), stride), top) for i in range(LANES)]
+
+    def numbers(self, array: Any) -> list[Any]:
+        """Four numbers of an array, one by one."""
+        return [self.emit.element(array, self.emit.offset(self.top, i)) for i in range(LANES)]
+
+    def vector(self, numbers: list[Any]) -> Any:
+        """Four numbers as a vector."""
+        found = ir.Constant(_vector(LANES), ir.Undefined)
+        for i, number in enumerate(numbers):
+            found = self.emit.builder.insert_element(found, number, ir.Constant(_PLACE, i))
+        return found
+
+    def subtract(self, rest: Any, width: Any, factors: list[Any], turns: list[list[Any]]) -> None:
+        """rest −= factors_i · row_i behind the four, for one row after another.
+
+        With ``turns``, keep and gain: row_i = keep_i · row_i + gain_i · rest, before each.
+        """
+        emit, b = self.emit, self.emit.builder
+
+        def tile(first: Any, columns: int) -> None:
+            for column, lanes in _parts(columns):
+                place = emit.offset(first, LANES + column)
+                left = emit.load(rest, b.add(self.top, place), lanes)
+                for i, start in enumerate(self.starts):
+                    at = b.add(start, place)
+                    row = emit.load(self.cells, at, lanes)
+                    if turns:
+                        keep, gain = (emit.splat(part[i], lanes) for part in turns)
+                        emit.store(emit.fma(gain, left, b.fmul(keep, row)), self.cells, at)
+                    left = emit.fma(b.fneg(emit.splat(factors[i], lanes)), row, left)
+                emit.store(left, rest, b.add(self.top, place))
+
+        emit.tiles(b.sub(width, self.after), tile, 2 * WIDTH)
+
+
+@_loop
+def substitute(typing_context, matrix, rest, solved, first, width):
+    """Solve Rᵀu = x for upper triangular R, where x is 0 before ``first``, a multiple of four.
+
+    ``solved`` is u from there on; ``rest`` is x, and is used up.
+    """
+
+    def body(emit, cells, stride, rest, solved, first, width):
+        b = emit.builder
+        with emit.count_to(b.sdiv(b.sub(width, first), emit.word(LANES))) as block:
+            four = _Four(emit, cells, stride, b.add(first, b.mul(block, emit.word(LANES))))
+            left, found = four.numbers(rest), []
+            for i in range(LANES):
+                # The division waits for nothing.
+                pivot = emit.element(cells, emit.offset(four.starts[i], i))
+                inverse = b.fdiv(ir.Constant(_DOUBLE, 1.0), pivot)
+                for m, number in enumerate(found):
+                    cell = emit.element(cells, emit.offset(four.starts[m], i))
+                    left[i] = b.fma(b.fneg(number), cell, left[i])
+                found.append(b.fmul(left[i], inverse))
+            emit.store(four.vector(found), solved, four.top)
+            four.subtract(rest, width, found, [])
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        cells, rest, solved = (emit.data(kinds[i], arguments[i]) for i in range(3))
+        stride = emit.length(kinds[0], arguments[0], 1)
+        return emit.call("substitute", body, (cells, stride, rest, solved, *arguments[3:]))
+
+    return types.void(matrix, rest, solved, types.int64, types.int64), generate
+
+
+@_loop
+def absorb(typing_context, matrix, right, rest, solved, weight, label, first, width):
+    """RᵀR += w x xᵀ and Rᵀz += w y x, by rotations.
+
+    ``matrix`` is R, ``right`` z, ``rest`` x, which is 0 before ``first`` and is used up, and
+    ``solved`` u with Rᵀu = x. With τ_j = 1 + w Σ_{i≤j} u_i², for one j after another
+
+        R_j ← √(τ_{j−1}/τ_j) R_j + w u_j/√(τ_{j−1} τ_j) x,    x ← x − u_j R_j (the old one),
+
+    and in the same way z_j with y in the place of x.
+    """
+
+    def body(emit, cells, stride, right, rest, solved, weight, label, first, width):
+        b = emit.builder
+        growth, error = (cgutils.alloca_once(b, _DOUBLE) for _ in range(2))
+        b.store(ir.Constant(_DOUBLE, 1.0), growth)
+        b.store(label, error)
+        with emit.count_to(b.sdiv(b.sub(width, first), emit.word(LANES))) as block:
+            four = _Four(emit, cells, stride, b.add(first, b.mul(block, emit.word(LANES))))
+            u, z = emit.load(solved, four.top, LANES), emit.load(right, four.top, LANES)
+            numbers = four.numbers(solved)
+            added = b.fmul(emit.splat(weight, LANES), b.fmul(u, u))
+            totals, errors = [b.load(growth)], [b.load(error)]
+            for i in range(LANES):
+                lane = ir.Constant(_PLACE, i)
+                totals.append(b.fadd(totals[-1], b.extract_element(added, lane)))
+                old = b.extract_element(z, lane)
+                errors.append(b.fma(b.fneg(numbers[i]), old, errors[-1]))
+            b.store(totals[-1], growth)
+            b.store(errors[-1], error)
+            before, after = (emit.root(four.vector(part)) for part in (totals[:-1], totals[1:]))
+            keep = b.fdiv(before, after)
+            gain = b.fdiv(b.fmul(emit.splat(weight, LANES), b.fdiv(u, after)), before)
+            new = emit.fma(gain, four.vector(errors[:-1]), b.fmul(keep, z))
+            emit.store(new, right, four.top)
+            turns = [
+                [b.extract_element(part, ir.Constant(_PLACE, i)) for i in range(LANES)]
+                for part in (keep, gain)
+            ]
+            left = emit.load(rest, four.top, LANES)
+            for i, start in enumerate(four.starts):
+                row = emit.load(cells, start, LANES)
+                scaled = b.fmul(emit.splat(turns[0][i], LANES), row)
+                turned = emit.fma(emit.splat(turns[1][i], LANES), left, scaled)
+                # Below the diagonal there is nothing, and nothing comes to it.
+                order = [*range(i), *range(LANES + i, 2 * LANES)]
+                emit.store(emit.shuffle(row, turned, order), cells, start)
+                left = emit.fma(b.fneg(emit.splat(numbers[i], LANES)), row, left)
+            four.subtract(rest, width, numbers, turns)
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        arrays = [emit.data(kinds[i], arguments[i]) for i in range(4)]
+        stride = emit.length(kinds[0], arguments[0], 1)
+        return emit.call("absorb", body, (arrays[0], stride, *arrays[1:], *arguments[4:]))
+
+    numbers = (types.float64, types.float64, types.int64, types.int64)
+    return types.void(matrix, right, rest, solved, *numbers), generate

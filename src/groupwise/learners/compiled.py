@@ -15,7 +15,7 @@ from groupwise.kernels.layout import Layout, address, room
 from groupwise.losses import Loss
 from groupwise.protocols import Awake, Bank, Row
 from groupwise.regret.hindsight import gram_matrix, least_squares_loss
-from groupwise.store import Store
+from groupwise.store import Arrays, Store
 
 
 def joint(bounds: "Sequence[Vector | None]") -> Vector | None:
@@ -41,22 +41,19 @@ class CompiledBank:
     """Advice on the one round of a stretch (``kernels.stretch``); changes nothing."""
     learn: ClassVar[Kernel]
     """Advice, then the update, for every round of a stretch."""
-    wants_sums: ClassVar[bool] = False
-    """Do the kernels look at the sums of hindsight, ``place.beside``?"""
 
     def __init__(self, columns: Sequence[int], parameters: ArrayLike) -> None:
         self.columns = list(columns)
         self.parameters = np.ascontiguousarray(parameters, dtype=np.float64).ravel()
-        self.store = self.fresh(None)
+        self.store = self.fresh()
 
     def kernels(self) -> tuple[Kernel, Kernel]:
         """For advice and for learning: those that this configuration needs."""
         return self.advise, self.learn
 
-    def fresh(self, sums: Store | None) -> Store:
-        """Room for learners that have seen nothing, beside the sums of hindsight."""
-        beside = sums if self.wants_sums else None
-        return Store(self.layout, len(self.columns), 0, self.parameters, beside, self)
+    def fresh(self) -> Store:
+        """Room for learners that have seen nothing."""
+        return Store(self.layout, len(self.columns), 0, self.parameters, self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -75,6 +72,10 @@ class CompiledBank:
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """The state of the first groups; a group's columns that are not there yet are 0."""
         return self.store.save(groups, features)
+
+    def load(self, arrays: Arrays, groups: int, features: int, width: int) -> None:
+        """Take over what :meth:`save` gave."""
+        self.store.load(arrays, groups, features, width)
 
     def bounds(self, group: int) -> Vector | None:
         """See :meth:`groupwise.protocols.Bank.bounds`."""
@@ -102,14 +103,13 @@ class Crew(Bank):
         self.linear = loss.linear_hindsight
         if self.linear:
             self.comparator = "the best linear model in hindsight"
-        wanted = self.linear or any(bank.wants_sums for bank in banks)
-        self.sums = Store(SUMS) if wanted else None
+        self.sums = Store(SUMS) if self.linear else None
         self.restart()
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
         for bank in self.banks:
-            bank.store = bank.fresh(self.sums)
+            bank.store = bank.fresh()
         self._room = (1, room(1))
         self._gather()
 
@@ -249,10 +249,10 @@ class Crew(Bank):
 
     def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
-        fields = {} if self.sums is None else {"hindsight": self.sums}
-        for name, store in (fields | {bank.name: bank.store for bank in self.banks}).items():
+        parts: dict[str, Any] = {} if self.sums is None else {"hindsight": self.sums}
+        for name, part in (parts | {bank.name: bank for bank in self.banks}).items():
             own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
-            store.load(own, groups, features, room(features))
+            part.load(own, groups, features, room(features))
         self._widest(1, room(features))
 
     def __getstate__(self) -> dict[str, Any]:
