@@ -151,13 +151,16 @@ def test_rows_are_absorbed_by_a_triangular_factor(width, scale):
     before, right_before = matrix.copy(), right.copy()
     substitute(matrix, row.copy(), solved, first, width)
     absorb(matrix, right, row.copy(), solved, weight, label, first, width)
-    above = np.column_stack([before[:width, :width], right_before[:width]])
-    parts = [above, np.sqrt(weight) * np.append(row[:width], label)]
+    some = slice(first, width)
+    above = np.column_stack([before[some, some], right_before[some]])
+    parts = [above, np.sqrt(weight) * np.append(row[some], label)]
     stacked = np.vstack(parts if scale < 1.0 else parts[::-1])
-    wanted = np.linalg.qr(stacked, mode="r")[:width]
+    wanted = np.linalg.qr(stacked, mode="r")[: width - first]
     wanted *= np.sign(np.diag(wanted))[:, None]
-    found = np.column_stack([matrix[:width, :width], right[:width]])
+    found = np.column_stack([matrix[some, some], right[some]])
     assert (np.tril(matrix, -1) == 0.0).all()
+    assert np.array_equal(matrix[:first], before[:first])
+    assert np.array_equal(right[:first], right_before[:first])
     assert (np.abs(found - wanted) <= 1e-13 * np.abs(wanted).max(axis=1)[:, None]).all()
     assert np.array_equal(matrix[:, width:], before[:, width:])
     assert np.array_equal(right[width:], right_before[width:])

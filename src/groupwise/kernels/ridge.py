@@ -65,10 +65,12 @@ class Models(NamedTuple):
     """0 for a calm learner; for a stiff one 1 more than its rows since it became stiff."""
     checks: Index
     """How often a stiff learner was asked whether it has become calm."""
+    pivot: Index
+    """Of a stiff learner: the column whose multiples are taken from others."""
     theta: Vector
     """θ; of a stiff learner z, with Rθ = z."""
     diagonal: Vector
-    """That of ``inverse`` when rows were last folded in."""
+    """That of ``inverse`` when rows were last folded in; of a stiff learner those multiples."""
     held: Vector
     inverse: Vector
     """Late: until rows are folded in, it is I/λ. Of a stiff learner it is the upper triangular R
@@ -85,12 +87,13 @@ MODELS = Layout(
         "mass": (LEARNER,),
         "stiff": (LEARNER,),
         "checks": (LEARNER,),
+        "pivot": (LEARNER,),
         "theta": (LEARNER, OWN),
         "diagonal": (LEARNER, OWN),
         "held": (LEARNER, HELD, OWN),
         "inverse": (LEARNER, OWN, OWN),
     },
-    integers=("waiting", "stiff", "checks"),
+    integers=("waiting", "stiff", "checks", "pivot"),
     late=("inverse",),
     ones=("strength",),
 )

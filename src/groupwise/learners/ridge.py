@@ -123,7 +123,7 @@ class RidgeBank(CompiledBank):
         for group in groups[self.store.late[groups] >= 0].tolist():
             mine = self.store.of(group)
             for k in range(len(self.learners)):
-                mine.diagonal[k, first:] = self._unused(k, mine)
+                mine.diagonal[k, first:] = 0.0 if mine.stiff[k] else self._unused(k, mine)
                 np.fill_diagonal(mine.inverse[k][first:, first:], self._unused(k, mine))
 
     def save(self, groups: int, features: int) -> dict[str, Any]:
@@ -132,8 +132,9 @@ class RidgeBank(CompiledBank):
         for place, group in enumerate(np.flatnonzero(saved["place"] >= 0).tolist()):
             mine, first = self.store.of(group), self.store.width[group]
             for k in range(len(self.learners)):
-                saved["diagonal"][group, k, first:] = self._unused(k, mine)
-                np.fill_diagonal(saved["inverse"][place, k][first:, first:], self._unused(k, mine))
+                unused = self._unused(k, mine)
+                saved["diagonal"][group, k, first:] = 0.0 if mine.stiff[k] else unused
+                np.fill_diagonal(saved["inverse"][place, k][first:, first:], unused)
         return saved
 
     def load(self, arrays: Arrays, groups: int, features: int, width: int) -> None:
@@ -142,13 +143,16 @@ class RidgeBank(CompiledBank):
             shape = groups, len(self.learners)
             diagonal = np.zeros((*shape, features))
             diagonal[arrays["place"] >= 0] = np.diagonal(arrays["inverse"], axis1=2, axis2=3)
-            stiff, checks = (np.zeros(shape, dtype=np.int64) for _ in range(2))
-            new = {"mass": np.zeros(shape), "stiff": stiff, "checks": checks, "diagonal": diagonal}
-            arrays = arrays | new
-        stiff, checks = arrays["stiff"], arrays["checks"]
-        if (stiff < 0).any() or (checks < 0).any() or stiff[arrays["place"] < 0].any():
+            none = np.zeros(shape, dtype=np.int64)
+            arrays = arrays | {"mass": np.zeros(shape), "diagonal": diagonal}
+            arrays |= {"stiff": none, "checks": none, "pivot": none}
+        whole = np.stack([arrays[name] for name in ("stiff", "checks", "pivot")])
+        if (whole < 0).any() or (whole[2] >= max(1, features)).any():
+            raise ValueError("pivot is not a column")
+        if whole[0, arrays["place"] < 0].any():
             raise ValueError("stiff does not fit the matrices")
-        if not all(np.isfinite(array).all() for array in arrays.values()):
+        finite = all(np.isfinite(array).all() for array in arrays.values())
+        if not finite or (arrays["strength"] <= 0.0).any():
             raise ValueError("what was learned is not finite")
         super().load(arrays, groups, features, width)
 
