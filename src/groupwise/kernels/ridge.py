@@ -23,6 +23,7 @@ from groupwise.kernels.vectors import (
     add_outer,
     combine_first,
     combine_rows,
+    dense_dot,
     dense_dots,
     dense_power,
     dense_products,
@@ -142,14 +143,15 @@ def subtract_held(mine, learner, xi, xv, out, factors):
 @inlined
 def sway(place, group, mine, learner, xi, xv):
     """Σ P_jj x_j², with the diagonal as of the last rows folded in: hardly ever too small."""
-    if place.late[group] < 0:
-        return dot(xv, xi[:0], xv) / place.parameters[learner * EACH + PENALTY]
-    diagonal = mine.diagonal[learner]
+    begun, diagonal = place.late[group] >= 0, mine.diagonal[learner]
+    first = 1.0 / place.parameters[learner * EACH + PENALTY]
     if xi.size == 0:
-        return dense_power(diagonal, xv, xv.size)
+        if begun:
+            return dense_power(diagonal, xv, xv.size)
+        return first * dense_dot(xv, xv, xv.size)
     total = 0.0
     for k in range(xi.size):
-        total += diagonal[xi[k]] * xv[k] * xv[k]
+        total += (diagonal[xi[k]] if begun else first) * (xv[k] * xv[k])
     return total
 
 
