@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from groupwise.errors import SnapshotError
 from groupwise.writing import replaced
 
-SCHEMA = 3
+SCHEMA = 4
 FORMAT = "groupwise snapshot"
 HEADER = "groupwise.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)

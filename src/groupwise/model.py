@@ -4,6 +4,7 @@ import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,12 @@ class Groupwise:
     >>> model.regret()["sex=male"]["rounds"]
     1.0
 
+    Several threads may use one model: every call finds it between two rounds and leaves it so, as
+    it holds ``model.lock`` meanwhile. Hold it yourself to make several calls one:
+
+    >>> with model.lock:
+    ...     model.learn(model.predict({"sex": "female", "smoker": "no", "age": 0.5}), 3_900)
+
     Guarantee
     ---------
     After every label and for every group, regret ≤ certificate, as ``model.regret()`` shows both.
@@ -139,48 +146,54 @@ class Groupwise:
         self._settled = Settled()
         self._version = 0
         self._undoing = False
+        self.lock = RLock()
 
-    # Rounds.
+    # Rounds. What is called most takes the lock by name: ``with`` takes twice as long.
 
     def predict(self, row: Mapping[str, Any]) -> Ticket:
         """The prediction for a row, as a ticket to settle with its label. Changes nothing else."""
-        members, weights = self.groups.read(row)
-        encoder, number = self._encoder, self._next
-        encoded = encoder.encode(row, members)
-        awake = self._registry.together.get(tuple(members))
-        owner: object = encoder
-        if awake is None or encoded.new:
-            owner = None
-            if members:
-                awake, new = self._registry.awake(members, weights)
-                self._reserve(awake, new, encoded)
-                owner = None if new or encoded.new else encoder
+        self.lock.acquire()
         try:
-            if awake is None:
-                play = self._reduction.rest(encoded)
-            else:
-                play = self._reduction.predict(number, awake, encoded)
-        except TooLargeError:
-            raise encoder.refusal(row) from None
-        self._next = number + 1
-        return Ticket(
-            number,
-            dict(row),
-            members,
-            weights,
-            play,
-            self.loss,
-            self._version,
-            self._key,
-            owner,
-            awake,
-            encoded,
-        )
+            members, weights = self.groups.read(row)
+            encoder, number = self._encoder, self._next
+            encoded = encoder.encode(row, members)
+            awake = self._registry.together.get(tuple(members))
+            owner: object = encoder
+            if awake is None or encoded.new:
+                owner = None
+                if members:
+                    awake, new = self._registry.awake(members, weights)
+                    self._reserve(awake, new, encoded)
+                    owner = None if new or encoded.new else encoder
+            try:
+                if awake is None:
+                    play = self._reduction.rest(encoded)
+                else:
+                    play = self._reduction.predict(number, awake, encoded)
+            except TooLargeError:
+                raise encoder.refusal(row) from None
+            self._next = number + 1
+            return Ticket(
+                number,
+                dict(row),
+                members,
+                weights,
+                play,
+                self.loss,
+                self._version,
+                self._key,
+                owner,
+                awake,
+                encoded,
+            )
+        finally:
+            self.lock.release()
 
     def preview(self, row: Mapping[str, Any]) -> Ticket:
         """The ticket that ``predict`` would issue. Changes nothing."""
-        ticket = self.predict(row)
-        self._next -= 1
+        with self.lock:
+            ticket = self.predict(row)
+            self._next -= 1
         return ticket
 
     def predict_one(self, row: Mapping[str, Any]) -> Any:
@@ -189,17 +202,21 @@ class Groupwise:
 
     def learn(self, ticket: Ticket, y: Any) -> None:
         """Settle a ticket with its label: now or much later, in any order, once."""
-        self.check(ticket)
-        label, number = self.loss.encode(y), ticket.number
-        if ticket.members:
-            late = None if ticket.version == self._version else ticket.play
-            awake, row = ticket.awake, ticket.encoded
-            if ticket.encoder is self._encoder and awake is not None and row is not None:
-                self._reduction.learn(number, awake, row, label, late)
-            else:
-                self._learn_anew(ticket, label, late)
-            self._version += 1
-        self._settle(number)
+        self.lock.acquire()
+        try:
+            self._check(ticket)
+            label, number = self.loss.encode(y), ticket.number
+            if ticket.members:
+                late = None if ticket.version == self._version else ticket.play
+                awake, row = ticket.awake, ticket.encoded
+                if ticket.encoder is self._encoder and awake is not None and row is not None:
+                    self._reduction.learn(number, awake, row, label, late)
+                else:
+                    self._learn_anew(ticket, label, late)
+                self._version += 1
+            self._settle(number)
+        finally:
+            self.lock.release()
 
     def _learn_anew(self, ticket: Ticket, label: Any, late: Play | None) -> None:
         """The same where groups or features of the ticket may be new, or known by other numbers."""
@@ -213,18 +230,24 @@ class Groupwise:
 
     def learn_one(self, row: Mapping[str, Any], y: Any) -> None:
         """Learn from a row whose label is known at once; no ticket to keep."""
-        self.learn(self.predict(row), y)
+        with self.lock:
+            self.learn(self.predict(row), y)
 
     def forget(self, ticket: Ticket) -> None:
         """Drop a ticket whose label will never come; its number counts as settled."""
-        self.check(ticket)
-        self._settle(ticket.number)
+        with self.lock:
+            self._check(ticket)
+            self._settle(ticket.number)
 
     def check(self, ticket: Ticket, settled: bool = False) -> None:
         """Raise TicketError unless this model issued the ticket and, if asked, has it open.
 
         ``settled`` allows for one that is settled.
         """
+        with self.lock:
+            self._check(ticket, settled)
+
+    def _check(self, ticket: Ticket, settled: bool = False) -> None:
         if not isinstance(ticket, Ticket):
             raise TicketError(f"{ticket!r} is not a ticket. Give what model.predict returned.")
         number = ticket.number
@@ -258,8 +281,9 @@ class Groupwise:
 
         ``largest`` asks only for so many groups: those with most rounds, the largest first.
         """
-        names, features = self._registry.names, len(self._encoder.names)
-        return regret_table(self._reduction, names, features, self._version, largest)
+        with self.lock:
+            names, features = self._registry.names, len(self._encoder.names)
+            return regret_table(self._reduction, names, features, self._version, largest)
 
     def best_elsewhere(self, group: str, of: str) -> float:
         """What the best action or policy of the group ``of`` would have lost on ``group``.
@@ -272,11 +296,12 @@ class Groupwise:
                 "best_elsewhere compares actions or policies: it needs learners such as "
                 "learners.FTPL or learners.ContextualFTPL."
             )
-        first = self._registry.first
-        for name in (group, of):
-            if name not in first:
-                raise ConfigurationError(f"No row of group {name!r} has been learned from yet.")
-        return self.loss.unit * self._reduction.elsewhere(first[group], first[of])
+        with self.lock:
+            first = self._registry.first
+            for name in (group, of):
+                if name not in first:
+                    raise ConfigurationError(f"No row of group {name!r} has been learned from yet.")
+            return self.loss.unit * self._reduction.elsewhere(first[group], first[of])
 
     def loss_of(self, prediction: Any, y: Any) -> float:
         """What a prediction loses on a label, scaled to [0, 1]."""
@@ -284,10 +309,8 @@ class Groupwise:
 
     def loss_of_ticket(self, ticket: Ticket, y: Any, expected: bool = False) -> float:
         """What a ticket's prediction loses on a label, scaled to [0, 1]; perhaps in expectation."""
-        label = self.loss.encode(y)
-        if expected:
-            return self._reduction.score(ticket.play, label).charged
-        return self._reduction.loss_of(ticket.play.prediction, label)
+        settlement = self._reduction.score(ticket.play, self.loss.encode(y))
+        return settlement.charged if expected else settlement.realised
 
     def check_label(self, ticket: Ticket, y: Any) -> None:
         """Raise LabelError where a ticket could not be settled with a label."""
@@ -296,40 +319,47 @@ class Groupwise:
     @property
     def issued(self) -> int:
         """How many tickets were issued."""
-        return self._next
+        with self.lock:
+            return self._next
 
     @property
     def group_names(self) -> list[str]:
         """The groups that were seen so far, in the order they appeared."""
-        return list(self._registry.names)
+        with self.lock:
+            return list(self._registry.names)
 
     @property
     def feature_names(self) -> list[str]:
         """The features so far: the numbers that a row is turned into."""
-        return list(self._encoder.names)
+        with self.lock:
+            return list(self._encoder.names)
 
     @property
     def field_kinds(self) -> Mapping[str, FieldKind]:
         """What the fields of rows hold that were turned into features: "number" or "text"."""
-        return dict(self._encoder.kinds)
+        with self.lock:
+            return dict(self._encoder.kinds)
 
     # For models whose feedback is partial (``groupwise.partial_feedback``).
 
     def learn_for(self, ticket: Ticket, y: Any, rounds: float) -> None:
         """``learn`` from a label that stands for so many rounds in the books."""
-        self._reduction.stands_for = rounds
-        try:
-            self.learn(ticket, y)
-        finally:
-            self._reduction.stands_for = 1.0
+        with self.lock:
+            self._reduction.stands_for = rounds
+            try:
+                self.learn(ticket, y)
+            finally:
+                self._reduction.stands_for = 1.0
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
-        self._reduction.restart()
+        with self.lock:
+            self._reduction.restart()
 
     def bounds_learners(self, group: str) -> bool:
         """Is the learner term of a group's certificate a bound, and not what was realised?"""
-        return self._reduction.bounds(self._registry.first[group]) is not None
+        with self.lock:
+            return self._reduction.bounds(self._registry.first[group]) is not None
 
     # Whole streams.
 
@@ -343,7 +373,8 @@ class Groupwise:
         """Predict and learn every row of a frame in order, at compiled speed.
 
         The same numbers as the loop ``model.learn_one(row, y)``, bit for bit, and the model goes on
-        from there. A call that raises leaves the model as it was.
+        from there. A call that raises leaves the model as it was. Other threads that want the model
+        wait until it is through.
 
         Parameters
         ----------
@@ -355,16 +386,17 @@ class Groupwise:
         """
         refuse_actions(self._reduction)
         frames = iter(frames_of(frame))
-        read = self._read(next(frames, None), target)  # the first before anything is copied
         found, memberships = [], []
-        with self.all_or_nothing():
-            while True:
-                found.append(self._replay(read, jobs, progress))
-                memberships.append(read.membership)
-                following = next(frames, None)
-                if following is None:
-                    break
-                read = self._read(following, target)
+        with self.lock:
+            read = self._read(next(frames, None), target)  # the first before anything is copied
+            with self.all_or_nothing():
+                while True:
+                    found.append(self._replay(read, jobs, progress))
+                    memberships.append(read.membership)
+                    following = next(frames, None)
+                    if following is None:
+                        break
+                    read = self._read(following, target)
         prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
         path = path_of(self._reduction)
         return FrameReplay(prediction, loss, expected, path, tuple(memberships))
@@ -396,7 +428,8 @@ class Groupwise:
     def all_or_nothing(self) -> Iterator[None]:
         """What happens inside happens whole or, with an error, not at all.
 
-        The model is copied once, however many rounds and replays there are inside:
+        The model is copied once, however many rounds and replays there are inside. Other threads
+        that want it wait for the end.
 
         >>> import groupwise as gw
         >>> model = gw.Groupwise([gw.by("sex")])
@@ -408,29 +441,36 @@ class Groupwise:
         ...     print(model.issued)
         0
         """
-        if self._undoing:
-            yield
-            return
-        before = copy.deepcopy({name: self.__dict__[name] for name in _CHANGING})
-        self._undoing = True
-        try:
-            yield
-        except BaseException:
-            self.__dict__.update(before)
-            raise
-        finally:
-            self._undoing = False
+        with self.lock:
+            if self._undoing:
+                yield
+                return
+            before = copy.deepcopy({name: self.__dict__[name] for name in _CHANGING})
+            self._undoing = True
+            try:
+                yield
+            except BaseException:
+                self.__dict__.update(before)
+                raise
+            finally:
+                self._undoing = False
 
     # Snapshots.
 
     def save(self, path: str | os.PathLike[str], **about: Any) -> None:
         """Write the model to one file, which :func:`groupwise.load` resumes from bit for bit.
 
+        Other threads that want the model wait until its state is copied, not for the disk.
         ``about`` is kept beside it, in plain values, for whoever wraps the model.
         """
-        groups, features = len(self._registry), len(self._encoder.names)
-        header = {**self._header(), "around": None, **about}
-        archive.write(path, header, self._reduction.save(groups, features))
+        archive.write(path, *self.contents(**about))
+
+    def contents(self, **about: Any) -> tuple[dict[str, Any], archive.Arrays]:
+        """What ``save`` writes: a header and arrays, which nobody changes any more."""
+        with self.lock:
+            groups, features = len(self._registry), len(self._encoder.names)
+            header = {**self._header(), "around": None, **about}
+            return header, self._reduction.save(groups, features)
 
     def _header(self) -> dict[str, Any]:
         features = self.features
@@ -453,7 +493,7 @@ class Groupwise:
             "encoder": self._encoder.to_dict(),
             "key": self._key.hex(),
             "next": self._next,
-            "settled": self._settled.intervals,
+            "settled": [list(pair) for pair in self._settled.intervals],
             "version": self._version,
         }
 
@@ -476,6 +516,25 @@ class Groupwise:
         model._version = int(header["version"])
         model._reduction.load(dict(arrays), len(model._registry), len(model._encoder.names))
         return model
+
+    # Copies, which have a lock of their own.
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Groupwise":
+        with self.lock:
+            twin = memo[id(self)] = object.__new__(type(self))
+            twin.__setstate__(copy.deepcopy(self._without_lock(), memo))
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self.lock:
+            return copy.deepcopy(self._without_lock())  # it is looked at when the lock is free
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.lock = RLock()
+
+    def _without_lock(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "lock"}
 
 
 def encoder_for(

@@ -12,9 +12,13 @@ import numpy as np
 
 from groupwise import archive
 from groupwise.errors import GroupwiseError, SnapshotError
-from groupwise.kernels.ridge import HELD
+from groupwise.kernels.gram import UNIT
+from groupwise.kernels.hindsight import HELD, TOGETHER
 from groupwise.model import Groupwise
 from groupwise.partial_feedback import KINDS
+
+MANY = 1 << 20
+"""Rows that are taken to be in sums of which it is not known."""
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -27,6 +31,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         if header["schema"] == 1:
             arrays = _from_schema_1(arrays)
+        if header["schema"] < 4:
+            arrays = _from_sums(arrays)
+        arrays = {**_rests(arrays), **arrays}
         _check_positions(arrays)
         model = Groupwise.restored(header, arrays)
         around = header.get("around")
@@ -56,8 +63,63 @@ def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
     return arrays
 
 
+def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
+    """The arrays of a file in which hindsight had sums of products, to 16 digits.
+
+    They were of the scaled label; what is added to them will be too.
+    """
+    if "hindsight.gram" not in arrays:
+        return arrays
+    old = {k.removeprefix("hindsight."): a for k, a in arrays.items() if k.startswith("hindsight.")}
+    groups, features = old["moment"].shape
+    rows = np.where(old["rows"] < 0, MANY, old["rows"])
+    place = np.where(rows > 0, np.cumsum(rows > 0) - 1, -1)
+    gram = np.zeros((int((rows > 0).sum()), features, features))
+    for group in np.flatnonzero(rows > 0).tolist():
+        held = old["held"][group, : old["waiting"][group]]
+        whole = held.T @ held
+        if old["place"][group] >= 0:
+            whole += old["gram"][old["place"][group]]
+        gram[place[group]] = np.tril(whole) * UNIT**2
+    none, counted = np.zeros((groups, features)), np.zeros(groups, dtype=np.int64)
+    new = {
+        "hindsight.waiting": counted,
+        "hindsight.columns": counted,
+        "hindsight.folds": counted,
+        "hindsight.power": old["power"],
+        "hindsight.rest": np.zeros(groups),
+        "hindsight.labels": np.zeros((groups, TOGETHER)),
+        "hindsight.right": none,
+        "hindsight.few": np.zeros((groups, HELD, features)),
+        "hindsight.held": np.zeros((0, TOGETHER, features)),
+        "hindsight.factor": np.zeros((0, features, features)),
+        "hindsight.place": np.full(groups, -1),
+        "hindsight.placed": np.array([0]),
+        "hindsight.offset": np.zeros(1),
+        "products.columns": counted,
+        "products.added": counted,
+        "products.coarse": rows,
+        "products.power": np.column_stack([old["power"], np.zeros(groups)]),
+        "products.moment": old["moment"] * UNIT,
+        "products.moment_low": none,
+        "products.diagonal_low": none,
+        "products.gram": gram,
+        "products.place": place,
+        "products.placed": np.array([len(gram)]),
+    }
+    return {k: a for k, a in arrays.items() if not k.startswith("hindsight.")} | new
+
+
+def _rests(arrays: archive.Arrays) -> archive.Arrays:
+    """What rounding left out of sums, which files did not always hold: nothing."""
+    sums = ("ledger.loss", "ledger.delay", "ledger.expert_loss")
+    return {f"{name}_rest": np.zeros_like(arrays[name]) for name in sums}
+
+
 def _check_positions(arrays: archive.Arrays) -> None:
     """Numbers that the kernels take for positions must be ones."""
     for name, array in arrays.items():
-        if name.endswith(".waiting") and ((array < 0) | (array >= HELD)).any():
-            raise ValueError(f"{name} is not below {HELD}")
+        if name.endswith(".waiting"):
+            late = name.startswith("hindsight") & (arrays[name.replace("waiting", "place")] >= 0)
+            if ((array < 0) | (array >= np.where(late, TOGETHER, HELD))).any():
+                raise ValueError(f"{name} is more than there is room for")

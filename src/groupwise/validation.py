@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from groupwise.aggregators import AdaNormalHedge, Specialists
+from groupwise.arrays import LARGEST
 from groupwise.errors import ConfigurationError, is_finite, named
 from groupwise.groups import Group, pairs
 from groupwise.learners import FTPL, ContextualFTPL, Ridge
@@ -15,6 +16,7 @@ from groupwise.losses import Loss, Square
 from groupwise.protocols import Aggregator, Banked, Learner
 
 SEED_LIMIT = 2**63
+MASSES = f"from {1.0 / LARGEST:g} to {LARGEST:g}"
 AnyLearner = Learner | Banked
 _AGGREGATORS = (AdaNormalHedge, Specialists)
 
@@ -83,15 +85,20 @@ def checked_seed(seed: int) -> int:
     return int(seed)
 
 
+def is_mass(mass: Any) -> Any:
+    """Is it a prior mass that can be computed with, a number or each of an array?"""
+    return (mass >= 1.0 / LARGEST) & (mass <= LARGEST)
+
+
 def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
     """The prior masses by group name, all positive."""
     prior = {} if prior is None else prior
     if not isinstance(prior, Mapping):
         raise ConfigurationError("prior must be a mapping from group name to a positive mass.")
     for name, mass in prior.items():
-        if not isinstance(name, str) or not is_finite(mass) or mass <= 0.0:
+        if not isinstance(name, str) or not is_finite(mass) or not is_mass(mass):
             raise ConfigurationError(
-                f"prior[{name!r}] = {mass!r}: give group names positive, finite masses."
+                f"prior[{name!r}] = {mass!r}: give group names positive masses, {MASSES}."
             )
     return {name: float(mass) for name, mass in prior.items()}
 

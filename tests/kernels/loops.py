@@ -8,7 +8,7 @@ import hashlib
 import numpy as np
 from numba import njit
 
-from groupwise.kernels import vectors
+from groupwise.kernels import triangles, vectors
 
 
 @njit
@@ -58,12 +58,12 @@ def dense_power(weights, vector, width):
 
 @njit
 def substitute(matrix, rest, solved, first, width):
-    vectors.substitute(matrix, rest, solved, first, width)
+    triangles.substitute(matrix, rest, solved, first, width)
 
 
 @njit
 def absorb(matrix, right, rest, solved, weight, label, first, width):
-    vectors.absorb(matrix, right, rest, solved, weight, label, first, width)
+    triangles.absorb(matrix, right, rest, solved, weight, label, first, width)
 
 
 @njit

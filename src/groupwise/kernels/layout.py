@@ -75,6 +75,11 @@ def room(features: int) -> int:
     return -(-max(features, 1) // LANES) * LANES
 
 
+def rooms(counts: Index) -> Index:
+    """The same for many groups."""
+    return -(-np.maximum(counts, 1) // LANES) * LANES
+
+
 class Place(NamedTuple):
     """Where a state keeps its records."""
 

@@ -7,6 +7,8 @@ where kernels run as plain Python (``NUMBA_DISABLE_JIT=1``).
 import math
 from fractions import Fraction
 
+import numpy as np
+
 from groupwise.arrays import Index, Vector
 
 _BLOCK = 4
@@ -100,6 +102,42 @@ def add_and_scale(
     for j in range(width):
         total[j] = fma(step, vector[j], total[j])
         scaled[j] = factor * vector[j]
+
+
+def scale(out: Vector, factor: float, vector: Vector, width: int) -> None:
+    """out = factor · vector."""
+    for j in range(width):
+        out[j] = factor * vector[j]
+
+
+def scratch(size: int) -> Vector:
+    """Room for so many numbers."""
+    return np.empty(size)
+
+
+def transpose(out: Vector, matrix: Vector, first: int, count: int) -> None:
+    """out[a, k] = matrix[k, first + a] for four columns."""
+    out[:4, :count] = matrix[:count, first : first + 4].T
+
+
+def reflect(
+    factor: Vector, rows: Vector, top: int, panel: Vector, weights: Vector, count: int, width: int
+) -> None:
+    """Four reflections of the columns after ``top + 4``."""
+    for j in range(top + 4, width):
+        moved: list[float] = []
+        for a in range(4):
+            total = factor[top + a, j]
+            for k in range(count):
+                total = fma(panel[a, k], rows[k, j], total)
+            value = weights[4 * a + a] * total
+            for c in range(a):
+                value = fma(weights[4 * a + c], moved[c], value)
+            moved.append(value)
+            factor[top + a, j] += value
+        for k in range(count):
+            for a in range(4):
+                rows[k, j] = fma(panel[a, k], moved[a], rows[k, j])
 
 
 def dense_power(weights: Vector, vector: Vector, width: int) -> float:

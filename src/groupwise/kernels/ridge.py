@@ -15,9 +15,11 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.kernels.addresses import call, call_back, stay_apart
 from groupwise.kernels.cells import dot
+from groupwise.kernels.columns import FULL
 from groupwise.kernels.compiled import Kernel, inlined, lean
+from groupwise.kernels.hindsight import HELD
 from groupwise.kernels.layout import LEARNER, ONE, OWN, Layout, open_place
-from groupwise.kernels.stretch import open_stretch, span_of
+from groupwise.kernels.stretch import cells_of, open_stretch
 from groupwise.kernels.vectors import (
     add_and_scale,
     add_outer,
@@ -31,8 +33,6 @@ from groupwise.kernels.vectors import (
 
 PENALTY, FORWARD, FORGETTING, EACH = 0, 1, 2, 3
 """Where in ``parameters`` a learner's numbers are, and how many each has."""
-HELD = 8
-"""Rows that are held back and then folded into a matrix together."""
 AHEAD = 4
 """Full rows whose products are formed together, where the matrix stays the same meanwhile."""
 FAINT = 1e-6
@@ -41,7 +41,7 @@ LEAP, SWAY = 1e3, 1e4
 """The largest h = xᵀPx and Σ P_jj x_j² of a calm row. An update loses log₁₀ h digits of P, and h
 itself log₁₀(Σ P_jj x_j² / h) of its own."""
 ROUND, WHO, TASK = AHEAD, AHEAD + 1, AHEAD + 2
-"""Where in ``stretch.marks`` it stands what another kernel is to do: for which round and learner."""
+"""Where in ``stretch.marks`` another kernel finds which round it is for, whose, and what to do."""
 ROOM = 3
 """Rows that the kernel of stiff learners works with."""
 ADVISE, LEARN, TAKE_OVER = range(3)
@@ -118,7 +118,7 @@ def inverse_product(place, group, mine, learner, xi, xv, out):
                 out[k] = factor * xv[k]
         else:
             for k in range(xi.size):
-                out[xi[k]] = factor * xv[k]
+                out[xi[k]] += factor * xv[k]
     elif xi.size == 0:
         # The matrix is symmetric: its rows are its columns.
         combine_first(out, False, mine.inverse[learner], xv, xv.size, width)
@@ -172,14 +172,15 @@ def advise(state, message):
     """θ·x."""
     place, stretch = open_place(state), open_stretch(message)
     mine = models_of(place, stretch.group)
-    start, middle, stop = span_of(stretch, stretch.first)
-    xi, xv = stretch.indices[start:middle], stretch.values[start:stop]
-    first = stretch.entries[stretch.first] * stretch.columns + stretch.column
+    first, last, start, stop = cells_of(stretch, stretch.first)
+    xi, xv = stretch.positions[first:last], stretch.values[start:stop]
+    entry = stretch.entries[stretch.first]
     for k in range(place.learners):
         if mine.stiff[k] != 0:
             stiffly(state, message, stretch.first, k, ADVISE)
-        else:
-            stretch.advice[first + k] = dot(mine.theta[k], xi, xv)
+            continue
+        estimate = dot(mine.theta[k], xi, xv)
+        stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
     return stretch.last
 
 
@@ -191,8 +192,8 @@ def advise_forward(state, message):
     mine = models_of(place, group)
     width = mine.theta.shape[1]
     product, factors = stretch.work[:width], stretch.work[width : width + HELD]
-    start, middle, stop = span_of(stretch, i)
-    xi, xv = stretch.indices[start:middle], stretch.values[start:stop]
+    first, last, start, stop = cells_of(stretch, i)
+    xi, xv = stretch.positions[first:last], stretch.values[start:stop]
     entry = stretch.entries[i]
     for k in range(place.learners):
         if mine.stiff[k] != 0:
@@ -232,7 +233,8 @@ def products_ahead(place, group, mine, stretch, i, products):
     for r in range(AHEAD):
         row = stretch.rows[i + r]
         stretch.marks[r] = stretch.indptr[row]
-        if not stretch.full[row] or stretch.indptr[row + 1] - stretch.marks[r] != size:
+        full = stretch.places[i + r] == FULL
+        if not full or stretch.indptr[row + 1] - stretch.marks[r] != size:
             return 0
     width = mine.theta.shape[1]
     for k in range(place.learners):
@@ -255,8 +257,8 @@ def learn(state, message):
     fading = place.also != 0
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
     for i in range(stretch.first, stretch.last):
-        start, middle, stop = span_of(stretch, i)
-        xi, xv = stretch.indices[start:middle], stretch.values[start:stop]
+        first, last, start, stop = cells_of(stretch, i)
+        xi, xv = stretch.positions[first:last], stretch.values[start:stop]
         entry = stretch.entries[i]
         if ready == 0 and not fading:
             ready = products_ahead(place, group, mine, stretch, i, products)
@@ -322,8 +324,9 @@ def fold(place, group):
 def fade(state, message):
     """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
 
-    Stiff learners keep A / strength, which stays the same. Columns that no row has used yet fade too, so that a feature that comes later starts where it
-    would have been: at 1 / (λ · strength), to the digit.
+    Stiff learners keep A / strength, which stays the same. Columns that no row has used yet fade
+    too, so that a feature that comes later starts where it would have been: at 1 / (λ · strength),
+    to the digit.
     """
     place, stretch = open_place(state), open_stretch(message)
     group, weight = stretch.group, stretch.weights[stretch.entries[stretch.marks[ROUND]]]

@@ -2,7 +2,7 @@
 
 They keep the upper triangular R and the vector z with RᵀR = A = λI + Σ w x xᵀ and Rθ = z, which
 orthogonal transformations alone change. With Rᵀu = x the advice is z·u, and xᵀPx = u·u. A row
-of any size enters by rotations, which its u gives all at once (``vectors.absorb``). Of a learner
+of any size enters by rotations, which its u gives all at once (``triangles.absorb``). Of a learner
 that forgets, R and z are those of A / strength, so that only the weights of new rows grow. A column
 that no row has used yet has √λ on the diagonal.
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from groupwise.kernels.cells import fma
 from groupwise.kernels.compiled import Kernel, compiled, inlined, lean
+from groupwise.kernels.hindsight import HELD
 from groupwise.kernels.layout import LANES, open_place
 from groupwise.kernels.ridge import (
     ADVISE,
@@ -28,7 +29,6 @@ from groupwise.kernels.ridge import (
     FAINT,
     FORGETTING,
     FORWARD,
-    HELD,
     PENALTY,
     ROOM,
     ROUND,
@@ -38,8 +38,9 @@ from groupwise.kernels.ridge import (
     give_matrices,
     models_of,
 )
-from groupwise.kernels.stretch import open_stretch, span_of
-from groupwise.kernels.vectors import absorb, add_outer, dense_dot, substitute
+from groupwise.kernels.stretch import cells_of, open_stretch
+from groupwise.kernels.triangles import absorb, substitute
+from groupwise.kernels.vectors import add_outer, dense_dot
 
 PATIENCE = 32
 """Rows after which a stiff learner is first asked whether it is calm now; then twice as many."""
@@ -61,19 +62,19 @@ def serve(state, message):
         give_matrices(place, group)
         factorise(models_of(place, group), k, place.parameters, stretch.work[first:])
     mine = models_of(place, group)
-    width = mine.theta.shape[1]
+    width, used = mine.theta.shape[1], stretch.width
     work = stretch.work[first : first + ROOM * width].reshape((ROOM, width))
-    solved, rest, row = work[0], work[1], work[2]
-    start, middle, stop = span_of(stretch, i)
-    xi, xv = stretch.indices[start:middle], stretch.values[start:stop]
+    solved, rest, row = work[0, :used], work[1, :used], work[2, :used]
+    first, last, start, stop = cells_of(stretch, i)
+    xi, xv = stretch.positions[first:last], stretch.values[start:stop]
     top = lay(row, xi, xv)
     copy_leaned(mine, k, row, rest)
     solved[:top] = 0.0
-    substitute(mine.inverse[k], rest, solved, top, width)
-    estimate = dense_dot(mine.theta[k], solved, width)
+    substitute(mine.inverse[k], rest, solved, top, used)
+    estimate = dense_dot(mine.theta[k], solved, used)
     entry = stretch.entries[i]
     weight = stretch.weights[entry] / mine.strength[k]
-    spread = weight * dense_dot(solved, solved, width)
+    spread = weight * dense_dot(solved, solved, used)
     advice = estimate
     forward = place.parameters[k * EACH + FORWARD] != 0.0
     if forward:
@@ -87,7 +88,7 @@ def serve(state, message):
     mine.minimum[k] += stretch.weights[entry] * lost * lost
     if forward:
         mine.log_determinant[k] += np.log1p(spread)
-    absorb(mine.inverse[k], mine.theta[k], row, solved, weight, y, top, width)
+    absorb(mine.inverse[k], mine.theta[k], row, solved, weight, y, top, used)
     mine.mass[k] += weight
     rows = mine.stiff[k]
     mine.stiff[k] = rows + 1
@@ -112,10 +113,12 @@ def lay(row, xi, xv):
     for j in range(last, row.size):
         row[j] = 0.0
     if xi.size > 0:
-        first = xi[0] // LANES * LANES
+        first = row.size
         for j in range(xi.size):
-            row[xi[j]] = xv[j]
-    return first
+            if xv[j] != 0.0:
+                row[xi[j]] = xv[j]
+                first = min(first, xi[j])
+    return first // LANES * LANES
 
 
 @inlined

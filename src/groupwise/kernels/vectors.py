@@ -17,16 +17,16 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import RequireLiteralValue
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from groupwise.kernels import reference
-from groupwise.kernels.addresses import INTERPRETED
+from groupwise.kernels.addresses import INTERPRETED, WORD, array_at
 from groupwise.kernels.layout import LANES
 
-_DOUBLE = ir.DoubleType()
-_WORD = ir.IntType(64)
-_PLACE = ir.IntType(32)
+DOUBLE = ir.DoubleType()
+LANE = ir.IntType(32)
 
 
 def _width() -> int:
@@ -46,22 +46,22 @@ LARGE = 64
 written a whole cache line at a time."""
 
 
-def _vector(lanes: int) -> ir.VectorType:
-    return ir.VectorType(_DOUBLE, lanes)
+def vector_of(lanes: int) -> ir.VectorType:
+    return ir.VectorType(DOUBLE, lanes)
 
 
 def _zero(lanes: int) -> ir.Constant:
-    return ir.Constant(_vector(lanes), [0.0] * lanes)
+    return ir.Constant(vector_of(lanes), [0.0] * lanes)
 
 
-def _parts(columns: int, widest: int = WIDTH) -> list[tuple[int, int]]:
+def parts_of(columns: int, widest: int = WIDTH) -> list[tuple[int, int]]:
     """The vectors of a tile: their first column and their size, widest ones first."""
     wide = columns - columns % widest
     parts = [(column, widest) for column in range(0, wide, widest)]
     return parts + [(column, LANES) for column in range(wide, columns, LANES)]
 
 
-class _Emitter:
+class Emitter:
     """Short names for the few instructions needed."""
 
     def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
@@ -69,7 +69,7 @@ class _Emitter:
         self.builder = builder
 
     def word(self, value: int) -> ir.Constant:
-        return ir.Constant(_WORD, value)
+        return ir.Constant(WORD, value)
 
     def data(self, kind: Any, value: Any) -> Any:
         return self.context.make_array(kind)(self.context, self.builder, value).data
@@ -83,7 +83,7 @@ class _Emitter:
         return self.builder.bitcast(self.builder.gep(pointer, [offset]), kind.as_pointer())
 
     def load(self, pointer: Any, offset: Any, lanes: int) -> Any:
-        return self.builder.load(self._place(pointer, offset, _vector(lanes)), align=8)
+        return self.builder.load(self._place(pointer, offset, vector_of(lanes)), align=8)
 
     def store(self, value: Any, pointer: Any, offset: Any) -> None:
         self.builder.store(value, self._place(pointer, offset, value.type), align=8)
@@ -93,12 +93,12 @@ class _Emitter:
 
     def splat(self, number: Any, lanes: int) -> Any:
         start = self.builder.insert_element(
-            ir.Constant(_vector(lanes), ir.Undefined), number, ir.Constant(_PLACE, 0)
+            ir.Constant(vector_of(lanes), ir.Undefined), number, ir.Constant(LANE, 0)
         )
         return self.shuffle(start, start, (0,) * lanes)
 
     def shuffle(self, a: Any, b: Any, order: Sequence[int]) -> Any:
-        mask = ir.Constant(ir.VectorType(_PLACE, len(order)), list(order))
+        mask = ir.Constant(ir.VectorType(LANE, len(order)), list(order))
         return self.builder.shuffle_vector(a, b, mask)
 
     def transposed(self, rows: list[Any]) -> list[Any]:
@@ -131,7 +131,7 @@ class _Emitter:
 
     def sum(self, lanes: int, start: Any = None) -> Any:
         """Room for a vector of sums in registers, 0 at first unless ``start`` is given."""
-        total = cgutils.alloca_once(self.builder, _vector(lanes))
+        total = cgutils.alloca_once(self.builder, vector_of(lanes))
         self.builder.store(_zero(lanes) if start is None else start, total)
         return total
 
@@ -147,7 +147,7 @@ class _Emitter:
             function = ir.Function(module, shape, name)
             function.linkage = "linkonce_odr"
             function.attributes.add("noinline")
-            inner = _Emitter(self.context, ir.IRBuilder(function.append_basic_block()))
+            inner = Emitter(self.context, ir.IRBuilder(function.append_basic_block()))
             body(inner, *function.args)
             inner.builder.ret_void()
         self.builder.call(function, arguments)
@@ -155,7 +155,7 @@ class _Emitter:
 
     @contextmanager
     def count_to(self, stop: Any) -> Iterator[Any]:
-        with cgutils.for_range(self.builder, stop, intp=_WORD) as loop:
+        with cgutils.for_range(self.builder, stop, intp=WORD) as loop:
             yield loop.index
 
     def tiles(
@@ -194,7 +194,7 @@ class _Emitter:
         b = self.builder
 
         def tile(first: Any, columns: int) -> None:
-            parts = _parts(columns, LANES)
+            parts = parts_of(columns, LANES)
             sums = []
             for column, lanes in parts:
                 old = self.load(out, self.offset(first, column), lanes)
@@ -222,7 +222,7 @@ class _Emitter:
             one, other = (self.load(row, place, lanes) for row in (first, second))
             self.add_product(one, b.fmul(other, other) if squared else other, total)
 
-        parts = _parts(2 * LANES)
+        parts = parts_of(2 * LANES)
         totals = [self.sum(lanes) for _, lanes in parts]
         turns = b.sdiv(width, self.word(2 * LANES))
         with self.count_to(turns) as turn:
@@ -238,16 +238,16 @@ class _Emitter:
             add(b.sub(width, rest), LANES, lower)
         four = b.fadd(b.load(lower), sums[1])
         pairs = b.fadd(four, self.shuffle(four, four, (2, 3, 0, 1)))
-        ends = [b.extract_element(pairs, ir.Constant(_PLACE, i)) for i in range(2)]
+        ends = [b.extract_element(pairs, ir.Constant(LANE, i)) for i in range(2)]
         return b.fadd(*ends)
 
 
-def _loop(function: Callable[..., Any]) -> Any:
+def loop(function: Callable[..., Any]) -> Any:
     """Make an intrinsic of a function; where kernels run as plain Python, its reference."""
     return getattr(reference, function.__name__) if INTERPRETED else intrinsic(function)
 
 
-@_loop
+@loop
 def fma(typing_context, a, b, c):
     """a·b + c with a single rounding, in every driver and on every machine alike."""
 
@@ -257,13 +257,13 @@ def fma(typing_context, a, b, c):
     return types.float64(types.float64, types.float64, types.float64), generate
 
 
-@_loop
+@loop
 def prefetch(typing_context, array, start, size):
     """Ask for cells ``start`` to ``start + size`` of an array, counted in row-major order."""
     line = 8
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         cells = emit.data(signature.args[0], arguments[0])
         byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
         shape = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
@@ -279,7 +279,7 @@ def prefetch(typing_context, array, start, size):
     return types.void(array, types.int64, types.int64), generate
 
 
-@_loop
+@loop
 def combine_rows(typing_context, out, matrix, xi, xv, width):
     """out = Σ_k xv[k] · matrix[xi[k]], over the first ``width`` columns."""
 
@@ -288,7 +288,7 @@ def combine_rows(typing_context, out, matrix, xi, xv, width):
         emit.combine(out, keep, cells, stride, indices, values, count, width)
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         out, cells, indices, values = (emit.data(kinds[i], arguments[i]) for i in range(4))
         stride = emit.length(kinds[1], arguments[1], 1)
@@ -299,7 +299,7 @@ def combine_rows(typing_context, out, matrix, xi, xv, width):
     return types.void(out, matrix, xi, xv, types.int64), generate
 
 
-@_loop
+@loop
 def combine_first(typing_context, out, keep, matrix, values, count, width):
     """out = (out if keep else 0) + Σ_k values[k] · matrix[k], over the first ``count`` rows."""
 
@@ -307,7 +307,7 @@ def combine_first(typing_context, out, keep, matrix, values, count, width):
         emit.combine(out, keep, cells, stride, None, values, count, width)
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         out, cells, values = (emit.data(kinds[i], arguments[i]) for i in (0, 2, 3))
         stride = emit.length(kinds[2], arguments[2], 1)
@@ -317,7 +317,7 @@ def combine_first(typing_context, out, keep, matrix, values, count, width):
     return types.void(out, types.boolean, matrix, values, types.int64, types.int64), generate
 
 
-@_loop
+@loop
 def dense_products(typing_context, out, matrix, values, starts, count, width):
     """out[r] = Σ_k values[starts[r] + k] · matrix[k] for four dense rows at once.
 
@@ -333,7 +333,7 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
         offsets = [emit.element(starts, emit.word(r)) for r in range(rows)]
 
         def tile(first: Any, columns: int) -> None:
-            parts = _parts(columns)
+            parts = parts_of(columns)
             sums = [[emit.sum(lanes) for _, lanes in parts] for _ in range(rows)]
             with emit.count_to(count) as k:
                 start = b.add(b.mul(k, stride), first)
@@ -350,7 +350,7 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
         emit.tiles(width, tile, vectors * WIDTH)
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         out, cells, values, starts = (emit.data(kinds[i], arguments[i]) for i in range(4))
         out_stride, stride = (emit.length(kinds[i], arguments[i], 1) for i in range(2))
@@ -360,7 +360,7 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
     return types.void(out, matrix, values, starts, types.int64, types.int64), generate
 
 
-@_loop
+@loop
 def add_outer(typing_context, matrix, sign, rows, width, mirror):
     """matrix += sign · Σ_k rows[k] rows[k]ᵀ in the lower triangle, and above it if ``mirror``.
 
@@ -376,7 +376,7 @@ def add_outer(typing_context, matrix, sign, rows, width, mirror):
 
         def tile(top: Any, height: int, first: Any, columns: int) -> None:
             """Add to ``height`` rows from ``top`` on, in these columns."""
-            parts = _parts(columns)
+            parts = parts_of(columns)
             cell = [[place(top, i, emit.offset(first, c)) for c, _ in parts] for i in range(height)]
             sums = [
                 [
@@ -428,7 +428,7 @@ def add_outer(typing_context, matrix, sign, rows, width, mirror):
             )
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         cells, numbers = (emit.data(kinds[i], arguments[i]) for i in (0, 2))
         stride, row_stride = (emit.length(kinds[i], arguments[i], 1) for i in (0, 2))
@@ -442,24 +442,24 @@ def add_outer(typing_context, matrix, sign, rows, width, mirror):
     )
 
 
-@_loop
+@loop
 def dense_dot(typing_context, first, second, width):
     """⟨first, second⟩ over whole vectors."""
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         parts = (emit.data(signature.args[i], arguments[i]) for i in range(2))
         return emit.dot(*parts, arguments[2])
 
     return types.float64(first, second, types.int64), generate
 
 
-@_loop
+@loop
 def dense_dots(typing_context, out, rows, count, vector, width):
     """out[j] = −⟨rows[j], vector⟩ over whole vectors, for the first ``count`` rows."""
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         out_data, numbers, values = (emit.data(kinds[i], arguments[i]) for i in (0, 1, 3))
         stride = emit.length(kinds[1], arguments[1], 1)
@@ -472,17 +472,17 @@ def dense_dots(typing_context, out, rows, count, vector, width):
     return types.void(out, rows, types.int64, vector, types.int64), generate
 
 
-@_loop
+@loop
 def add_and_scale(typing_context, total, step, scaled, factor, vector, width):
     """total += step · vector and scaled = factor · vector, over whole vectors."""
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         sums, copies, values = (emit.data(kinds[i], arguments[i]) for i in (0, 2, 4))
 
         def tile(first: Any, columns: int) -> None:
-            for column, lanes in _parts(columns):
+            for column, lanes in parts_of(columns):
                 place = emit.offset(first, column)
                 step, factor = (emit.splat(arguments[i], lanes) for i in (1, 3))
                 part = emit.load(values, place, lanes)
@@ -498,150 +498,51 @@ def add_and_scale(typing_context, total, step, scaled, factor, vector, width):
     )
 
 
-@_loop
+@loop
+def scale(typing_context, out, factor, vector, width):
+    """out = factor · vector, over whole vectors."""
+
+    def generate(context, builder, signature, arguments):
+        emit = Emitter(context, builder)
+        kinds = signature.args
+        copies, values = (emit.data(kinds[i], arguments[i]) for i in (0, 2))
+
+        def tile(first: Any, columns: int) -> None:
+            for column, lanes in parts_of(columns):
+                place = emit.offset(first, column)
+                part = builder.fmul(
+                    emit.splat(arguments[1], lanes), emit.load(values, place, lanes)
+                )
+                emit.store(part, copies, place)
+
+        emit.tiles(arguments[3], tile, WIDTH)
+        return context.get_dummy_value()
+
+    return types.void(out, types.float64, vector, types.int64), generate
+
+
+@loop
+def scratch(typing_context, size):
+    """Room for a known number of numbers, gone when the function that asks for it returns."""
+    if not isinstance(size, types.IntegerLiteral):
+        raise RequireLiteralValue("The size must be a constant.")
+    count = size.literal_value
+    kind = types.Array(types.float64, 1, "C")
+
+    def generate(context, builder, signature, arguments):
+        room = cgutils.alloca_once(builder, DOUBLE, size=ir.Constant(WORD, count))
+        return array_at(context, builder, kind, room, [ir.Constant(WORD, count)])
+
+    return kind(size), generate
+
+
+@loop
 def dense_power(typing_context, weights, vector, width):
     """Σ_j weights_j · vector_j², over whole vectors."""
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         parts = (emit.data(signature.args[i], arguments[i]) for i in range(2))
         return emit.dot(*parts, arguments[2], squared=True)
 
     return types.float64(weights, vector, types.int64), generate
-
-
-class _Four:
-    """Four rows of an upper triangular matrix, those from ``top`` on, and what is behind them."""
-
-    def __init__(self, emit: _Emitter, cells: Any, stride: Any, top: Any) -> None:
-        self.emit, self.cells, self.top = emit, cells, top
-        self.after = emit.offset(top, LANES)
-        b = emit.builder
-        self.starts = [b.add(b.mul(emit.offset(top, i), stride), top) for i in range(LANES)]
-
-    def numbers(self, array: Any) -> list[Any]:
-        """Four numbers of an array, one by one."""
-        return [self.emit.element(array, self.emit.offset(self.top, i)) for i in range(LANES)]
-
-    def vector(self, numbers: list[Any]) -> Any:
-        """Four numbers as a vector."""
-        found = ir.Constant(_vector(LANES), ir.Undefined)
-        for i, number in enumerate(numbers):
-            found = self.emit.builder.insert_element(found, number, ir.Constant(_PLACE, i))
-        return found
-
-    def subtract(self, rest: Any, width: Any, factors: list[Any], turns: list[list[Any]]) -> None:
-        """rest −= factors_i · row_i behind the four, for one row after another.
-
-        With ``turns``, keep and gain: row_i = keep_i · row_i + gain_i · rest, before each.
-        """
-        emit, b = self.emit, self.emit.builder
-
-        def tile(first: Any, columns: int) -> None:
-            for column, lanes in _parts(columns):
-                place = emit.offset(first, LANES + column)
-                left = emit.load(rest, b.add(self.top, place), lanes)
-                for i, start in enumerate(self.starts):
-                    at = b.add(start, place)
-                    row = emit.load(self.cells, at, lanes)
-                    if turns:
-                        keep, gain = (emit.splat(part[i], lanes) for part in turns)
-                        emit.store(emit.fma(gain, left, b.fmul(keep, row)), self.cells, at)
-                    left = emit.fma(b.fneg(emit.splat(factors[i], lanes)), row, left)
-                emit.store(left, rest, b.add(self.top, place))
-
-        emit.tiles(b.sub(width, self.after), tile, 2 * WIDTH)
-
-
-@_loop
-def substitute(typing_context, matrix, rest, solved, first, width):
-    """Solve Rᵀu = x for upper triangular R, where x is 0 before ``first``, a multiple of four.
-
-    ``solved`` is u from there on; ``rest`` is x, and is used up.
-    """
-
-    def body(emit, cells, stride, rest, solved, first, width):
-        b = emit.builder
-        with emit.count_to(b.sdiv(b.sub(width, first), emit.word(LANES))) as block:
-            four = _Four(emit, cells, stride, b.add(first, b.mul(block, emit.word(LANES))))
-            left, found = four.numbers(rest), []
-            for i in range(LANES):
-                # The division waits for nothing.
-                pivot = emit.element(cells, emit.offset(four.starts[i], i))
-                inverse = b.fdiv(ir.Constant(_DOUBLE, 1.0), pivot)
-                for m, number in enumerate(found):
-                    cell = emit.element(cells, emit.offset(four.starts[m], i))
-                    left[i] = b.fma(b.fneg(number), cell, left[i])
-                found.append(b.fmul(left[i], inverse))
-            emit.store(four.vector(found), solved, four.top)
-            four.subtract(rest, width, found, [])
-
-    def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
-        kinds = signature.args
-        cells, rest, solved = (emit.data(kinds[i], arguments[i]) for i in range(3))
-        stride = emit.length(kinds[0], arguments[0], 1)
-        return emit.call("substitute", body, (cells, stride, rest, solved, *arguments[3:]))
-
-    return types.void(matrix, rest, solved, types.int64, types.int64), generate
-
-
-@_loop
-def absorb(typing_context, matrix, right, rest, solved, weight, label, first, width):
-    """RᵀR += w x xᵀ and Rᵀz += w y x, by rotations.
-
-    ``matrix`` is R, ``right`` z, ``rest`` x, which is 0 before ``first`` and is used up, and
-    ``solved`` u with Rᵀu = x. With τ_j = 1 + w Σ_{i≤j} u_i², for one j after another
-
-        R_j ← √(τ_{j−1}/τ_j) R_j + w u_j/√(τ_{j−1} τ_j) x,    x ← x − u_j R_j (the old one),
-
-    and in the same way z_j with y in the place of x.
-    """
-
-    def body(emit, cells, stride, right, rest, solved, weight, label, first, width):
-        b = emit.builder
-        growth, error = (cgutils.alloca_once(b, _DOUBLE) for _ in range(2))
-        b.store(ir.Constant(_DOUBLE, 1.0), growth)
-        b.store(label, error)
-        with emit.count_to(b.sdiv(b.sub(width, first), emit.word(LANES))) as block:
-            four = _Four(emit, cells, stride, b.add(first, b.mul(block, emit.word(LANES))))
-            u, z = emit.load(solved, four.top, LANES), emit.load(right, four.top, LANES)
-            numbers = four.numbers(solved)
-            added = b.fmul(emit.splat(weight, LANES), b.fmul(u, u))
-            totals, errors = [b.load(growth)], [b.load(error)]
-            for i in range(LANES):
-                lane = ir.Constant(_PLACE, i)
-                totals.append(b.fadd(totals[-1], b.extract_element(added, lane)))
-                old = b.extract_element(z, lane)
-                errors.append(b.fma(b.fneg(numbers[i]), old, errors[-1]))
-            b.store(totals[-1], growth)
-            b.store(errors[-1], error)
-            before, after = (emit.root(four.vector(part)) for part in (totals[:-1], totals[1:]))
-            keep = b.fdiv(before, after)
-            gain = b.fdiv(b.fmul(emit.splat(weight, LANES), b.fdiv(u, after)), before)
-            new = emit.fma(gain, four.vector(errors[:-1]), b.fmul(keep, z))
-            emit.store(new, right, four.top)
-            turns = [
-                [b.extract_element(part, ir.Constant(_PLACE, i)) for i in range(LANES)]
-                for part in (keep, gain)
-            ]
-            left = emit.load(rest, four.top, LANES)
-            for i, start in enumerate(four.starts):
-                row = emit.load(cells, start, LANES)
-                scaled = b.fmul(emit.splat(turns[0][i], LANES), row)
-                turned = emit.fma(emit.splat(turns[1][i], LANES), left, scaled)
-                # Below the diagonal there is nothing, and nothing comes to it.
-                order = [*range(i), *range(LANES + i, 2 * LANES)]
-                emit.store(emit.shuffle(row, turned, order), cells, start)
-                left = emit.fma(b.fneg(emit.splat(numbers[i], LANES)), row, left)
-            four.subtract(rest, width, numbers, turns)
-
-    def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
-        kinds = signature.args
-        arrays = [emit.data(kinds[i], arguments[i]) for i in range(4)]
-        stride = emit.length(kinds[0], arguments[0], 1)
-        return emit.call("absorb", body, (arrays[0], stride, *arrays[1:], *arguments[4:]))
-
-    numbers = (types.float64, types.float64, types.int64, types.int64)
-    return types.void(matrix, right, rest, solved, *numbers), generate

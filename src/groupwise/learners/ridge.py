@@ -126,35 +126,24 @@ class RidgeBank(CompiledBank):
                 mine.diagonal[k, first:] = 0.0 if mine.stiff[k] else self._unused(k, mine)
                 np.fill_diagonal(mine.inverse[k][first:, first:], self._unused(k, mine))
 
-    def save(self, groups: int, features: int) -> dict[str, Any]:
-        """The state of the first groups; columns that a group does not have yet are unused ones."""
-        saved = super().save(groups, features)
-        for place, group in enumerate(np.flatnonzero(saved["place"] >= 0).tolist()):
-            mine, first = self.store.of(group), self.store.width[group]
-            for k in range(len(self.learners)):
-                unused = self._unused(k, mine)
-                saved["diagonal"][group, k, first:] = 0.0 if mine.stiff[k] else unused
-                np.fill_diagonal(saved["inverse"][place, k][first:, first:], unused)
-        return saved
-
-    def load(self, arrays: Arrays, groups: int, features: int, width: int) -> None:
-        """Take over what :meth:`save` gave; learners were all calm when there was nothing else."""
+    def completed(self, arrays: Arrays, counts: Index) -> Arrays:
+        """The arrays of a file; up to schema 3 there were no learners but calm ones."""
+        shape, columns = (counts.size, len(self.learners)), int(counts.max(initial=0))
         if "stiff" not in arrays:
-            shape = groups, len(self.learners)
-            diagonal = np.zeros((*shape, features))
+            diagonal = np.zeros((*shape, columns))
             diagonal[arrays["place"] >= 0] = np.diagonal(arrays["inverse"], axis1=2, axis2=3)
             none = np.zeros(shape, dtype=np.int64)
             arrays = arrays | {"mass": np.zeros(shape), "diagonal": diagonal}
             arrays |= {"stiff": none, "checks": none, "pivot": none}
         whole = np.stack([arrays[name] for name in ("stiff", "checks", "pivot")])
-        if (whole < 0).any() or (whole[2] >= max(1, features)).any():
+        if (whole < 0).any() or (whole[2] >= np.maximum(counts, 1)[:, None]).any():
             raise ValueError("pivot is not a column")
         if whole[0, arrays["place"] < 0].any():
             raise ValueError("stiff does not fit the matrices")
         finite = all(np.isfinite(array).all() for array in arrays.values())
         if not finite or (arrays["strength"] <= 0.0).any():
             raise ValueError("what was learned is not finite")
-        super().load(arrays, groups, features, width)
+        return arrays
 
     def upkeep(self, group: int) -> None:
         """Compile what stiff learners need, and renew penalties that have faded away."""
