@@ -95,7 +95,6 @@ def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
     none, counted = np.zeros((groups, features)), np.zeros(groups, dtype=np.int64)
     new = {
         "hindsight.waiting": counted,
-        "hindsight.rows": old["rows"],
         "hindsight.columns": counted,
         "hindsight.folds": counted,
         "hindsight.power": old["power"],
