@@ -15,6 +15,7 @@ from groupwise.cli.options import (
     Jobs,
     LabelRange,
     LearnerName,
+    NoIntercept,
     Order,
     Target,
     show_summary,
@@ -34,6 +35,7 @@ def run(
     config: Config = None,
     learner: LearnerName = None,
     aggregator: AggregatorName = None,
+    no_intercept: NoIntercept = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")] = Path(
         "groupwise-run"
     ),
@@ -59,6 +61,7 @@ def run(
         order=order,
         learner=learner,
         aggregator=aggregator,
+        intercept=False if no_intercept else None,
     ) as (found, plan):
         warn(*plan.warnings)
         if plan.proposed:
@@ -129,6 +132,7 @@ def compare(
     config: Config = None,
     learner: LearnerName = None,
     aggregator: AggregatorName = None,
+    no_intercept: NoIntercept = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -157,6 +161,7 @@ def compare(
         order=order,
         learner=learner,
         aggregator=aggregator,
+        intercept=False if no_intercept else None,
     ) as (found, plan):
         warn(*plan.warnings)
         compared = running.compare(found, plan, prediction, out, jobs)

@@ -84,6 +84,10 @@ AggregatorName = Annotated[
         show_default=False,
     ),
 ]
+NoIntercept = Annotated[
+    bool,
+    typer.Option("--no-intercept", help="Add no feature that is 1 in every row."),
+]
 Jobs = Annotated[
     int | None,
     typer.Option(min=1, help="Threads; one per core by default.", show_default=False),

@@ -50,6 +50,7 @@ class Plan:
     groups: tuple[Group, ...]
     features: Features
     indicators: bool
+    intercept: bool
     learner: str
     aggregator: str
     penalty: float
@@ -71,6 +72,7 @@ class Plan:
             "aggregator": self.aggregator,
             "penalty": self.penalty,
             "indicators": self.indicators,
+            "intercept": self.intercept,
             "features": {
                 name: LEVELS_WORD if bounds is None else list(bounds)
                 for name, bounds in self.features.items()
@@ -94,6 +96,7 @@ class Plan:
             loss=Square(*self.range),
             features=self.features,
             indicators=self.indicators,
+            intercept=self.intercept,
         )
 
 
@@ -111,7 +114,7 @@ def planned(
     config: Path | None = None,
     predictions: Sequence[str] = (),
     strict: bool = True,
-    **options: str | None,
+    **options: str | bool | None,
 ) -> Iterator[tuple[Scan, Plan]]:
     """A file, looked through once, and the plan that a TOML file and options ask for."""
     request = request_from(config, **options)
@@ -172,16 +175,16 @@ def make_plan(
         }
     bounds = _range(label, request.range)
     Groups(groups, always_on=True)  # refuses groups that would have the same name
-    if not features and not (groups and indicators):
+    if not features and not (groups and (indicators or request.intercept)):
         raise DataError(
             f"{shown(scan.source.name)} has no column besides the label that could be a feature or "
             "a group."
         )
     warnings += remarks(scan, groups, features, label.name)
-    if not spans_constant(groups, features, indicators):
+    if not (request.intercept or spans_constant(groups, features, indicators)):
         warnings.append(
             "No features always sum to 1, so the models have no intercept. "
-            "A group per value of some column (--groups) gives them one."
+            "Leave out --no-intercept (intercept = false) to give them one."
         )
     read = dict.fromkeys([label.name, *features, *(c for one in groups for c in one.columns)])
     return Plan(
@@ -191,6 +194,7 @@ def make_plan(
         groups=tuple(groups),
         features=features,
         indicators=indicators,
+        intercept=request.intercept,
         learner=request.learner or "ridge",
         aggregator=request.aggregator or "adanormalhedge",
         penalty=request.penalty,

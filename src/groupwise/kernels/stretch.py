@@ -218,8 +218,9 @@ def run(message, stretch, queue, groups, starts, widths):
     """All rounds of groups from the queue, each in its order, until the queue is empty.
 
     Group ``groups[i]``, ``widths[i]`` of whose columns are in use, has the rounds ``starts[i]`` to
-    ``starts[i + 1]`` of ``stretch``, the words of a message. The first part says how far the others go with it, and begins again there: the
-    sums of hindsight stop where learners are to be renewed from them.
+    ``starts[i + 1]`` of ``stretch``, the words of a message. The first part says how far the others
+    go with it, and begins again there: the sums of hindsight stop where learners are to be renewed
+    from them.
     """
     crew = open_crew(message)
     total = groups.size
