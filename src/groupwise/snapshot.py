@@ -154,7 +154,8 @@ def _check_numbers(arrays: archive.Arrays) -> None:
             late = name.startswith("hindsight") & (arrays[name.replace("waiting", "place")] >= 0)
             if ((array < 0) | (array >= np.where(late, TOGETHER, HELD))).any():
                 raise ValueError(f"{name} is more than there is room for")
-        if name.endswith((".rows", ".columns", ".folds", ".added", ".coarse")):
+        if name.startswith(("hindsight.", "products.")) and array.dtype.kind == "i":
+            least = -1 if name.endswith((".rows", ".place")) else 0
             most = arrays.get("columns.count", 0) if name.endswith(".columns") else MOST
-            if ((array < -1) | (array > most)).any() or (array < 0).any() > name.endswith(".rows"):
+            if ((array < least) | (array > most)).any():
                 raise ValueError(f"{name} is no count")
