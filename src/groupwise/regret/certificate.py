@@ -28,7 +28,6 @@ UNCERTAIN = "numerically uncertain"
 ESTIMATED = "estimated"
 VOID = "void"
 VACUOUS = "vacuous"
-UNCERTAIN = "numerically uncertain"
 
 
 class Certificate(NamedTuple):
