@@ -28,7 +28,7 @@ LAYERS = {
     "parts": {"kernels", "store", "oracles", "regret", "learners", "aggregators", "archive"},
     "core": {
         *("reduction", "stream", "ticket", "registry", "validation", "replaying", "model"),
-        *("partial_feedback", "enumerated", "snapshot"),
+        *("partial_feedback", "enumerated", "snapshot", "presets"),
     },
     "uses": {"checks", "compat", "report", "files", "paper"},
     "cli": {"cli", "__main__"},

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         learners,
         losses,
         oracles,
+        presets,
     )
     from groupwise.errors import GroupwiseError
     from groupwise.groups import by, cut, pairs, weight, where
@@ -53,6 +54,7 @@ _MODULES = (
     "learners",
     "losses",
     "oracles",
+    "presets",
 )
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "losses",
     "oracles",
     "pairs",
+    "presets",
     "register",
     "replay",
     "weight",

@@ -67,6 +67,8 @@ class Groupwise(Locked):
     features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1],
         {name: None} for text or for a number as it is.
     indicators : append a 0/1 feature for each declared group that is not a one-hot level already.
+    intercept : put a feature first that is 1 in every row, so that linear models have an intercept,
+        whatever the other features are. Learners of actions have none.
     play : None for the aggregator's preferred play; "mean" or "sample" where that is sound.
     clip : clip advice to the label range.
     always_on : add a group that every row is in; its learner is the single-model baseline.
@@ -109,6 +111,7 @@ class Groupwise(Locked):
         seed: int = 0,
         prior: Mapping[str, float] | None = None,
         intersections: int | None = None,
+        intercept: bool = True,
     ) -> None:
         self.intersections = intersections
         self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
@@ -118,10 +121,11 @@ class Groupwise(Locked):
         self.loss = as_loss(loss)
         self.features = features
         self.indicators = indicators
+        self.intercept = intercept
         self.clip = clip
         self.seed = checked_seed(seed)
         self.prior = checked_prior(prior)
-        self._encoder = encoder_for(self.learners, features, indicators, self.groups)
+        self._encoder = encoder_for(self.learners, features, indicators, self.groups, intercept)
         with compiling():
             self._reduction = Reduction(
                 self.learners,
@@ -132,6 +136,7 @@ class Groupwise(Locked):
                 self.seed,
                 0 if features is None else len(features),
                 always_on,
+                self._encoder.intercept,
             )
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)
@@ -464,6 +469,7 @@ class Groupwise(Locked):
                 "seed": self.seed,
                 "prior": self.prior,
                 "intersections": self.intersections,
+                "intercept": self.intercept,
             },
             **self._registry.to_dict(),
             "encoder": self._encoder.to_dict(),
@@ -476,7 +482,7 @@ class Groupwise(Locked):
     @classmethod
     def restored(cls, header: Mapping[str, Any], arrays: archive.Arrays) -> "Groupwise":
         """The model whose header and arrays ``save`` wrote."""
-        settings = dict(header["model"])
+        settings = {"intercept": False, **header["model"]}  # groupwise 0.1 had none
         settings["groups"] = [from_dict(fields) for fields in settings["groups"]]
         settings["learner"] = [part_from_dict(fields) for fields in settings["learner"]]
         settings["aggregator"] = part_from_dict(settings["aggregator"])

@@ -116,9 +116,9 @@ class Store:
         """
         if groups.size == 0:
             return
-        most = int(groups.max()) + 1
-        if most > self.block.size:
-            length = (capacity(most, self.block.size),)
+        last = int(groups.max()) + 1
+        if last > self.block.size:
+            length = (capacity(last, self.block.size),)
             self.block, self.late = (enlarge(a, length, -1) for a in (self.block, self.late))
             self.width = enlarge(self.width, length)
             self._moved()

@@ -74,11 +74,12 @@ def encoder_for(
     features: Any,
     indicators: bool,
     groups: Groups,
+    intercept: bool,
 ) -> Encoder:
     """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
     widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
     if not widths:
-        return Encoder(features, indicators, groups)
+        return Encoder(features, indicators, groups, intercept)
     if not any(widths):
         if features is not None:
             raise ConfigurationError("These learners use no features: leave features out.")

@@ -4,6 +4,7 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -28,9 +29,9 @@ packs the values."""
 
 
 class Feature(NamedTuple):
-    """One column of numbers: a number field, one level of a text field, or a group's indicator."""
+    """One column of numbers: a field, one level of a text field, a group's indicator, or all 1."""
 
-    kind: Literal["number", "level", "indicator"]
+    kind: Literal["intercept", "number", "level", "indicator"]
     field: str
     """The field; of an indicator, the name of its group."""
     level: str = ""
@@ -41,6 +42,10 @@ class Feature(NamedTuple):
     def name(self) -> str:
         """The name people read; a level is named like the group of that value."""
         return f"{self.field}={self.level}" if self.kind == "level" else self.field
+
+
+INTERCEPT = Feature("intercept", "(intercept)")
+"""The feature that is 1 in every row; where a model has it, it is the first."""
 
 
 def indicator_of(member: Member) -> Feature:
@@ -103,15 +108,19 @@ def changed_kind(field: str, value: object, kind: FieldKind) -> FeatureError:
 
 
 class Patterns(dict[tuple[int, ...], Pattern]):
-    """The patterns of numbers together with these levels and indicators, made when first met."""
+    """The patterns of numbers together with these levels and indicators, made when first met.
 
-    def __init__(self, indices: list[int]) -> None:
+    ``constant`` are the values that come before those of a row.
+    """
+
+    def __init__(self, indices: list[int], constant: tuple[float, ...]) -> None:
         self.indices = indices
+        self.constant = constant
 
     def __missing__(self, ones: tuple[int, ...]) -> Pattern:
         if len(self) >= PATTERNS:
             self.clear()
-        found = self[ones] = pattern_of([*self.indices, *ones])
+        found = self[ones] = pattern_of([*self.indices, *ones], self.constant)
         return found
 
 
@@ -135,11 +144,11 @@ def getter(fields: list[str]) -> Callable[[Mapping[str, Any]], Sequence[Any]]:
     return itemgetter(*fields) if len(fields) > 1 else lambda row: [row[one] for one in fields]
 
 
-def pattern_of(indices: list[int]) -> Pattern:
-    """Put features in order, once for all rows that have them."""
+def pattern_of(indices: list[int], constant: tuple[float, ...]) -> Pattern:
+    """Put features in order, once for all rows that have them; the first of them are constant."""
     numbers = np.array(indices, dtype=np.int64)
     order = np.argsort(numbers).astype(np.int64) if (np.diff(numbers) < 0).any() else None
     numbers = numbers if order is None else numbers[order]
     numbers.setflags(write=False)  # handed out with every row of this pattern
     # struct refuses text, which numpy would read as a number
-    return numbers, order, struct.Struct(f"{len(indices)}d").pack
+    return numbers, order, partial(struct.Struct(f"{len(indices)}d").pack, *constant)

@@ -11,6 +11,7 @@ import numpy as np
 from groupwise.arrays import LARGEST
 from groupwise.errors import FeatureError
 from groupwise.features.declared import (
+    INTERCEPT,
     Declared,
     EncodedFrame,
     Feature,
@@ -55,6 +56,7 @@ class Encoder:
         0/1 feature as well.
     groups : the groups of the model; their weight columns are no features where ``features`` is
         None.
+    intercept : whether the first feature is 1 in every row.
 
     >>> from groupwise.groups import Groups, by
     >>> groups = Groups([by("sex")], always_on=True)
@@ -68,11 +70,14 @@ class Encoder:
     ['age', 'sex=male']
     """
 
-    def __init__(self, features: Declared, indicators: bool, groups: Groups) -> None:
+    def __init__(
+        self, features: Declared, indicators: bool, groups: Groups, intercept: bool = False
+    ) -> None:
         self.declared, self._bounds = read_declared(features)
-        if self.declared == () and not indicators:
+        if self.declared == () and not (indicators or intercept):
             raise FeatureError("The list of features is empty. Name one, or set indicators=True.")
         self.indicators = bool(indicators)
+        self.intercept = bool(intercept)
         self.groups = groups
         self.names: list[str] = []
         self.features: list[Feature] = []
@@ -82,6 +87,7 @@ class Encoder:
         self._layouts: dict[frozenset[str] | None, Layout] = {}
         self._last: Layout | None = None
         self._indicator_of: dict[Member, int] = {}
+        self.admit([INTERCEPT] if self.intercept else [])
         self.admit([Feature("number", field) for field in self._bounds])
 
     def __len__(self) -> int:
@@ -94,7 +100,7 @@ class Encoder:
             return
         kinds: dict[str, FieldKind] = {}
         for feature in found:
-            if feature.kind != "indicator":
+            if feature.kind in ("number", "level"):
                 kind: FieldKind = "number" if feature.kind == "number" else "text"
                 known = kinds.setdefault(feature.field, self.kinds.get(feature.field, kind))
                 if known != kind:
@@ -187,7 +193,7 @@ class Encoder:
     def _encode_carefully(self, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
         new: dict[Feature, int] = {}
         kinds: dict[str, FieldKind] = {}
-        found: dict[int, float] = {}
+        found: dict[int, float] = {0: 1.0} if self.intercept else {}
         for field, value in self._fields(row):
             cell = self.cell(field, value, self.kinds.get(field))
             if isinstance(cell, str):
@@ -315,9 +321,10 @@ class Encoder:
         bounds = [self._bounds.get(field, (0.0, 1.0)) for field in numbers] if self._bounds else []
         ranges = [(low, high - low) for low, high in bounds]
         indices = [self.index[Feature("number", field)] for field in numbers]
+        indices, constant = ([0, *indices], (1.0,)) if self.intercept else (indices, ())
         if len(self._layouts) >= _LAYOUTS:
             self._layouts.clear()
-        patterns = pattern_of(indices), Patterns(indices)
+        patterns = pattern_of(indices, constant), Patterns(indices, constant)
         self._layouts[key] = Layout(len(row), getter(numbers), texts, ranges, *patterns)
 
     def _layout_key(self, row: Mapping[str, Any]) -> frozenset[str] | None:
@@ -332,12 +339,18 @@ class Encoder:
             declared = {field: self._bounds.get(field) for field in declared}
         groups = [[] if one.group is None else [list(one.group)] for one in self.features]
         features = [[*one[:3], *group] for one, group in zip(self.features, groups, strict=True)]
-        return {"declared": declared, "indicators": self.indicators, "features": features}
+        return {
+            "declared": declared,
+            "indicators": self.indicators,
+            "intercept": self.intercept,
+            "features": features,
+        }
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any], groups: Groups) -> "Encoder":
         """Make the encoder again whose ``to_dict`` gave the state."""
-        encoder = cls(state["declared"], state["indicators"], groups)
+        intercept = state.get("intercept", False)  # groupwise 0.1 had none
+        encoder = cls(state["declared"], state["indicators"], groups, intercept)
         encoder.restore(state)
         return encoder
 

@@ -81,7 +81,8 @@ def encode_frame(encoder: "Encoder", frame: object, membership: FrameMembership)
     wanted.sort(key=itemgetter(0, 1))
     new = dict.fromkeys(feature for _, _, feature in wanted if feature not in encoder.index)
     index = encoder.index | dict(zip(new, itertools.count(len(encoder.names))))
-    slots = [_slot(cells, index) for cells in found if cells.kind is not None]
+    slots = [Slot(0, np.ones(table.length))] if encoder.intercept else []
+    slots.extend(_slot(cells, index) for cells in found if cells.kind is not None)
     if encoder.indicators:
         slots.extend(_indicator_slots(membership, eligible, index))
     return EncodedFrame(*_assemble(slots, table.length), tuple(new))

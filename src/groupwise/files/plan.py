@@ -29,6 +29,8 @@ MANY = 1_000
 """So many groups from one column deserve a warning."""
 MOST = 3
 """Models to be compared at a time, for the sake of tables and colours."""
+NARROWEST, WIDEST = 1e-100, 1e100
+"""Ranges of labels whose squares, and sums of these, are numbers."""
 SUSPICIOUS = 0.95
 """A feature that correlates so with the label may be known only when the label is."""
 
@@ -48,6 +50,7 @@ class Plan:
     groups: tuple[Group, ...]
     features: Features
     indicators: bool
+    intercept: bool
     learner: str
     aggregator: str
     penalty: float
@@ -69,6 +72,7 @@ class Plan:
             "aggregator": self.aggregator,
             "penalty": self.penalty,
             "indicators": self.indicators,
+            "intercept": self.intercept,
             "features": {
                 name: LEVELS_WORD if bounds is None else list(bounds)
                 for name, bounds in self.features.items()
@@ -92,6 +96,7 @@ class Plan:
             loss=Square(*self.range),
             features=self.features,
             indicators=self.indicators,
+            intercept=self.intercept,
         )
 
 
@@ -109,7 +114,7 @@ def planned(
     config: Path | None = None,
     predictions: Sequence[str] = (),
     strict: bool = True,
-    **options: str | None,
+    **options: str | bool | None,
 ) -> Iterator[tuple[Scan, Plan]]:
     """A file, looked through once, and the plan that a TOML file and options ask for."""
     request = request_from(config, **options)
@@ -170,16 +175,16 @@ def make_plan(
         }
     bounds = _range(label, request.range)
     Groups(groups, always_on=True)  # refuses groups that would have the same name
-    if not features and not (groups and indicators):
+    if not features and not (groups and (indicators or request.intercept)):
         raise DataError(
             f"{shown(scan.source.name)} has no column besides the label that could be a feature or "
             "a group."
         )
     warnings += remarks(scan, groups, features, label.name)
-    if not spans_constant(groups, features, indicators):
+    if not (request.intercept or spans_constant(groups, features, indicators)):
         warnings.append(
             "No features always sum to 1, so the models have no intercept. "
-            "A group per value of some column (--groups) gives them one."
+            "Leave out --no-intercept (intercept = false) to give them one."
         )
     read = dict.fromkeys([label.name, *features, *(c for one in groups for c in one.columns)])
     return Plan(
@@ -189,6 +194,7 @@ def make_plan(
         groups=tuple(groups),
         features=features,
         indicators=indicators,
+        intercept=request.intercept,
         learner=request.learner or "ridge",
         aggregator=request.aggregator or "adanormalhedge",
         penalty=request.penalty,
@@ -262,6 +268,12 @@ def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, fl
         )
     if not low < high:
         raise ConfigurationError(f"The range {low:g},{high:g} is not one: LOW is below HIGH.")
+    if not NARROWEST <= high - low <= WIDEST:
+        raise ConfigurationError(
+            f"The label's range {low:g},{high:g} is {high - low:g} wide, and losses are the square "
+            f"of that, which is beyond what can be computed with. Multiply {quoted(label.name)} by "
+            "a constant."
+        )
     for value in (label.low, label.high):
         if not low <= value <= high:
             raise DataError(

@@ -27,6 +27,7 @@ class Request:
     aggregator: str | None = None
     penalty: float = 1.0
     indicators: bool | None = None
+    intercept: bool = True
     features: Mapping[str, Any] | None = None
     groups: Sequence[Group] | None = None
     text: Mapping[str, str] = field(default_factory=dict)
@@ -61,10 +62,12 @@ def read_config(path: Path | None) -> Request:
         return _request(tomllib.loads(path.read_text("utf-8")))
     except OSError as error:
         raise ConfigurationError(f"Cannot read {path}: {error.strerror or error}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
     except (ConfigurationError, GroupError) as error:
         raise ConfigurationError(f"{path}: {error}") from None
+    except (ValueError, OverflowError) as error:  # what is no TOML, no text, or no number
+        raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path} is nested too deeply.") from None
 
 
 def _request(found: dict[str, Any]) -> Request:
@@ -75,8 +78,9 @@ def _request(found: dict[str, Any]) -> Request:
     for key in ("target", "order", "learner", "aggregator"):
         if key in found and not isinstance(found[key], str):
             raise ConfigurationError(f"{key} holds {found[key]!r}. Give text.")
-    if "indicators" in found and not isinstance(found["indicators"], bool):
-        raise ConfigurationError("indicators is true or false.")
+    for key in ("indicators", "intercept"):
+        if key in found and not isinstance(found[key], bool):
+            raise ConfigurationError(f"{key} is true or false.")
     readers: dict[str, Any] = {
         "range": _pair,
         "drop": _texts,

@@ -85,9 +85,6 @@ it.
 inlined = _decorator(_Part, nogil=True, _nrt=False, forceinline=True)
 """The same, for parts of other kernels."""
 
-spliced = _decorator(_Part, nogil=True, _nrt=False, inline="always")
-"""The same, for parts that return arrays: their text becomes that of the caller."""
-
 entry = _decorator(_nrt=False)
 """The same, for calls too short to give up the lock: they are alone while they run."""
 

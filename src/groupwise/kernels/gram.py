@@ -15,6 +15,7 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.kernels.cells import fma
 from groupwise.kernels.compiled import Kernel, compiled, inlined
+from groupwise.kernels.hindsight import is_dense
 from groupwise.kernels.layout import ONE, OWN, Layout, open_place
 from groupwise.kernels.stretch import cells_of, open_stretch
 
@@ -27,6 +28,8 @@ ROUNDING = 2.0**-104
 class Grams(NamedTuple):
     """One group's sums of products."""
 
+    columns: Index
+    """How many columns the group's rows have had, full ones too."""
     added: Index
     """How many rows were added."""
     coarse: Index
@@ -43,6 +46,7 @@ class Grams(NamedTuple):
 GRAMS = Layout(
     Grams,
     {
+        "columns": ONE,
         "added": ONE,
         "coarse": ONE,
         "power": (2,),
@@ -51,7 +55,7 @@ GRAMS = Layout(
         "diagonal_low": (OWN,),
         "gram": (OWN, OWN),
     },
-    integers=("added", "coarse"),
+    integers=("columns", "added", "coarse"),
     late=("gram",),
 )
 grams_of, give_late = GRAMS.view, GRAMS.give_late
@@ -81,8 +85,9 @@ def record(state, message):
     group, offset = stretch.group, place.parameters[0]
     own = grams_of(place, group)
     for i in range(stretch.first, stretch.last):
-        xi, xv = cells_of(stretch, i)
-        if xi.size == 0:
+        first, last, start, stop = cells_of(stretch, i)
+        xi, xv = stretch.positions[first:last], stretch.values[start:stop]
+        if is_dense(own.columns, xi, xv):
             continue
         if place.late[group] < 0:
             give_late(place, group)
@@ -92,13 +97,15 @@ def record(state, message):
         own.added[0] += 1
         add_product(own.power, own.power, 0, 1, label, label)
         for k in range(xi.size):
+            if xv[k] == 0.0:
+                continue
             factor, at = UNIT * (root * xv[k]), xi[k]
             add_product(own.moment, own.moment_low, at, at, factor, label)
             add_product(own.gram[at], own.diagonal_low, at, at, factor, factor)
             for j in range(k):
-                row, column = max(at, xi[j]), min(at, xi[j])
+                below, above = max(at, xi[j]), min(at, xi[j])
                 other = UNIT * (root * xv[j])
-                add_product(own.gram[row], own.gram[column], column, row, factor, other)
+                add_product(own.gram[below], own.gram[above], above, below, factor, other)
     return stretch.last
 
 

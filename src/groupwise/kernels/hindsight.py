@@ -1,9 +1,9 @@
 """What the best linear model in hindsight is found from: a triangular factor per group.
 
 Full rows, as √w [x, y], are held back and folded into the factor together (``kernels.factor``),
-which saves most of the memory traffic. Rows that are mostly zeros are summed up apart
-(``kernels.gram``). The label y is the scaled one plus ``parameters[0]``, low / (high − low): a
-linear model in the label's own units is then one of y.
+which saves most of the memory traffic. Rows that are mostly zeros beside the columns that the group
+has had (``is_dense``) are summed up apart (``kernels.gram``). The label y is the scaled one plus
+``parameters[0]``, low / (high − low): a linear model in the label's own units is then one of y.
 """
 
 from typing import NamedTuple
@@ -12,10 +12,11 @@ import numpy as np
 
 from groupwise.arrays import Index, Vector
 from groupwise.kernels.addresses import stay_apart
-from groupwise.kernels.compiled import Kernel, lean
+from groupwise.kernels.compiled import Kernel, inlined, lean
 from groupwise.kernels.factor import fold
 from groupwise.kernels.layout import ONE, OWN, Layout, open_place
 from groupwise.kernels.stretch import cells_of, open_stretch
+from groupwise.kernels.vectors import scale
 
 HELD = 8
 """Rows that a group has room for before it gets a matrix."""
@@ -32,6 +33,8 @@ class Sums(NamedTuple):
     """How many full rows are held back."""
     rows: Index
     """How many rows there were; -1 where they weigh more here than for the learners."""
+    columns: Index
+    """How many columns the rows have had."""
     folds: Index
     """How often rows were folded into the factor."""
     power: Vector
@@ -55,6 +58,7 @@ SUMS = Layout(
     {
         "waiting": ONE,
         "rows": ONE,
+        "columns": ONE,
         "folds": ONE,
         "power": ONE,
         "rest": ONE,
@@ -64,10 +68,28 @@ SUMS = Layout(
         "held": (TOGETHER, OWN),
         "factor": (OWN, OWN),
     },
-    integers=("waiting", "rows", "folds"),
+    integers=("waiting", "rows", "columns", "folds"),
     late=("held", "factor"),
 )
 sums_of, give_late = SUMS.view, SUMS.give_late
+
+
+@inlined
+def is_dense(columns, xi, xv):
+    """Is a row for the factor, and not for the sums? ``columns`` counts those that rows have had.
+
+    A row of c non-zeros costs some c²/2 additions of pairs there and a share of the factor here: as
+    much where a third of the columns are not 0.
+    """
+    if xi.size == 0:
+        columns[0] = max(columns[0], xv.size)
+        return True
+    count = 0
+    for k in range(xi.size):
+        if xv[k] != 0.0:
+            count += 1
+            columns[0] = max(columns[0], xi[k] + 1)
+    return 3 * count > columns[0]
 
 
 @Kernel
@@ -80,20 +102,24 @@ def record(state, message):
     if share != 1.0:
         own.rows[0] = -1
     for i in range(stretch.first, stretch.last):
-        xi, xv = cells_of(stretch, i)
+        first, last, start, stop = cells_of(stretch, i)
+        xi, xv = stretch.positions[first:last], stretch.values[start:stop]
         weight, y = stretch.weights[stretch.entries[i]] * share, stretch.labels[stretch.rows[i]]
         own.power[0] += weight * y * y
         if own.rows[0] >= 0:
             own.rows[0] += 1
-        if xi.size == 0:
+        if is_dense(own.columns, xi, xv):
             root, count, late = np.sqrt(weight), own.waiting[0], place.late[group] >= 0
             row = own.held[count] if late else own.few[count]
-            for j in range(xv.size):
-                row[j] = root * xv[j]
+            if xi.size == 0:
+                scale(row, root, xv, xv.size)
+            for k in range(xi.size):
+                if xv[k] != 0.0:
+                    row[xi[k]] = root * xv[k]
             own.labels[count] = root * (y + offset)
             own.waiting[0] = count + 1
             if count + 1 == (TOGETHER if late else HELD):
-                make_room(place, group)
+                make_room(place, group, stretch.width)
                 own = sums_of(place, group)
         if own.rows[0] > 0 and own.rows[0] % WHOLE == 0:
             return i + 1
@@ -101,7 +127,7 @@ def record(state, message):
 
 
 @lean
-def make_room(place, group):
+def make_room(place, group, width):
     """Fold the rows held back into the factor; before there is one, move them to where it is."""
     stay_apart()
     own = sums_of(place, group)
@@ -109,12 +135,12 @@ def make_room(place, group):
         give_late(place, group)
         own = sums_of(place, group)
         for k in range(HELD):
-            for j in range(own.right.size):
+            for j in range(width):
                 own.held[k, j], own.few[k, j] = own.few[k, j], 0.0
         return
-    own.rest[0] += fold(own.factor, own.right, own.held, own.labels, TOGETHER, own.right.size)
+    own.rest[0] += fold(own.factor, own.right, own.held, own.labels, TOGETHER, width)
     for k in range(TOGETHER):
-        for j in range(own.right.size):
+        for j in range(width):
             own.held[k, j] = 0.0
     own.waiting[0] = 0
     own.folds[0] += 1

@@ -104,6 +104,12 @@ def add_and_scale(
         scaled[j] = factor * vector[j]
 
 
+def scale(out: Vector, factor: float, vector: Vector, width: int) -> None:
+    """out = factor · vector."""
+    for j in range(width):
+        out[j] = factor * vector[j]
+
+
 def scratch(size: int) -> Vector:
     """Room for so many numbers."""
     return np.empty(size)

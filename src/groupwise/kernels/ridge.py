@@ -115,7 +115,8 @@ def advise(state, message):
     place, stretch = open_place(state), open_stretch(message)
     mine = models_of(place, stretch.group)
     entry = stretch.entries[stretch.first]
-    xi, xv = cells_of(stretch, stretch.first)
+    first, last, start, stop = cells_of(stretch, stretch.first)
+    xi, xv = stretch.positions[first:last], stretch.values[start:stop]
     for k in range(place.learners):
         estimate = dot(mine.theta[k], xi, xv)
         stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
@@ -131,7 +132,8 @@ def advise_forward(state, message):
     width = mine.theta.shape[1]
     product, factors = stretch.work[:width], stretch.work[width : width + HELD]
     entry = stretch.entries[i]
-    xi, xv = cells_of(stretch, i)
+    first, last, start, stop = cells_of(stretch, i)
+    xi, xv = stretch.positions[first:last], stretch.values[start:stop]
     for k in range(place.learners):
         estimate = dot(mine.theta[k], xi, xv)
         if place.parameters[k * EACH + FORWARD] != 0.0 and estimate != 0.0:
@@ -196,7 +198,8 @@ def learn(state, message):
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
     for i in range(stretch.first, stretch.last):
         row, entry = stretch.rows[i], stretch.entries[i]
-        xi, xv = cells_of(stretch, i)
+        first, last, start, stop = cells_of(stretch, i)
+        xi, xv = stretch.positions[first:last], stretch.values[start:stop]
         if ready == 0 and not fading:
             ready = products_ahead(place, group, mine, stretch, i, products)
         weight, y = stretch.weights[entry], stretch.labels[row]

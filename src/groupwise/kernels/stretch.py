@@ -16,7 +16,7 @@ from groupwise.arrays import LARGEST, Flags, Index, Vector
 from groupwise.kernels.addresses import INTERPRETED, address_of, call, next_of
 from groupwise.kernels.cells import padded, tidy
 from groupwise.kernels.columns import FULL, admit, columns_of, lay
-from groupwise.kernels.compiled import entry, inlined, lean, spliced
+from groupwise.kernels.compiled import entry, inlined, lean
 from groupwise.kernels.layout import Message, address, open_place
 from groupwise.kernels.vectors import prefetch
 
@@ -43,6 +43,8 @@ class Stretch(NamedTuple):
     """
 
     group: int
+    width: int
+    """How many of the group's columns have been used, in whole vectors; all others are 0."""
     first: int
     last: int
     column: int
@@ -103,23 +105,24 @@ class AwakeGroups(NamedTuple):
 
 STRETCH, CREW, AWAKE = Message(Stretch), Message(Crew), Message(AwakeGroups)
 open_stretch, open_crew, open_awake = STRETCH.open, CREW.open, AWAKE.open
-GROUP, FIRST, LAST, COLUMN = (STRETCH.slots[x] for x in ("group", "first", "last", "column"))
+GROUP, USED, FIRST, LAST, COLUMN = (
+    STRETCH.slots[x] for x in ("group", "width", "first", "last", "column")
+)
 WEIGHTS, ADVICE = STRETCH.slots["weights"], STRETCH.slots["advice"]
 
 
-@spliced
+@inlined
 def cells_of(stretch, i):
-    """Positions and values of the cells of round i.
+    """Where the cells of round i are: ``positions[first:last]`` and ``values[start:stop]``.
 
     A row without positions is full: its values are those of the group's first columns. Otherwise
     positions are in no order, and one may come twice, with a value of 0.
     """
     row, first = stretch.rows[i], stretch.places[i]
     start, stop = stretch.indptr[row], stretch.indptr[row + 1]
-    last = first + stop - start
     if first == FULL:
-        first, last = 0, 0
-    return stretch.positions[first:last], stretch.values[start:stop]
+        return 0, 0, start, stop
+    return first, first + stop - start, start, stop
 
 
 @inlined
@@ -170,6 +173,7 @@ def _admit(crew, seen, a, group):
 def _round_of(crew, a, group, part):
     """Make the stretch of single rounds that of one awake group, for one part of the crew."""
     crew.stretch[GROUP] = group
+    crew.stretch[USED] = padded(crew.counts[a])
     crew.stretch[FIRST] = a
     crew.stretch[LAST] = a + 1
     crew.stretch[COLUMN] = crew.first[part]
@@ -210,12 +214,13 @@ def step(message, awake_message, xi, xv, label, stands_for, said):
 
 
 @lean
-def run(message, stretch, queue, groups, starts):
+def run(message, stretch, queue, groups, starts, widths):
     """All rounds of groups from the queue, each in its order, until the queue is empty.
 
-    Group ``groups[i]`` has the rounds ``starts[i]`` to ``starts[i + 1]`` of ``stretch``, the words
-    of a message. The first part says how far the others go with it, and begins again there: the
-    sums of hindsight stop where learners are to be renewed from them.
+    Group ``groups[i]``, ``widths[i]`` of whose columns are in use, has the rounds ``starts[i]`` to
+    ``starts[i + 1]`` of ``stretch``, the words of a message. The first part says how far the others
+    go with it, and begins again there: the sums of hindsight stop where learners are to be renewed
+    from them.
     """
     crew = open_crew(message)
     total = groups.size
@@ -232,6 +237,7 @@ def run(message, stretch, queue, groups, starts):
                         prefetch(table, groups[i + 4], 1)
                     prefetch(place.pool, place.block[groups[i + 2]], FETCHED)
             stretch[GROUP] = groups[i]
+            stretch[USED] = widths[i]
             stretch[FIRST] = starts[i]
             while stretch[FIRST] < starts[i + 1]:
                 end = starts[i + 1]

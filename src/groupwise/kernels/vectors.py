@@ -488,6 +488,29 @@ def add_and_scale(typing_context, total, step, scaled, factor, vector, width):
 
 
 @_loop
+def scale(typing_context, out, factor, vector, width):
+    """out = factor · vector, over whole vectors."""
+
+    def generate(context, builder, signature, arguments):
+        emit = _Emitter(context, builder)
+        kinds = signature.args
+        copies, values = (emit.data(kinds[i], arguments[i]) for i in (0, 2))
+
+        def tile(first: Any, columns: int) -> None:
+            for column, lanes in _parts(columns):
+                place = emit.offset(first, column)
+                part = builder.fmul(
+                    emit.splat(arguments[1], lanes), emit.load(values, place, lanes)
+                )
+                emit.store(part, copies, place)
+
+        emit.tiles(arguments[3], tile, WIDTH)
+        return context.get_dummy_value()
+
+    return types.void(out, types.float64, vector, types.int64), generate
+
+
+@_loop
 def scratch(typing_context, size):
     """Room for a known number of numbers, gone when the function that asks for it returns."""
     if not isinstance(size, types.IntegerLiteral):

@@ -101,11 +101,12 @@ class Crew(Bank):
         if self.linear:
             self.comparator = "the best linear model in hindsight"
         self.sums: Store | None = None
+        self.products: Store | None = None
         if self.linear or any(bank.wants_sums for bank in banks):
             # A linear model in the label's units is one of the scaled label plus low / range.
             offset = np.array([loss.low / (loss.high - loss.low) if loss.ranged else 0.0])
-            products = Store(gram.GRAMS, parameters=offset)
-            self.sums = Store(hindsight.SUMS, parameters=offset, beside=products)
+            self.products = Store(gram.GRAMS, parameters=offset)
+            self.sums = Store(hindsight.SUMS, parameters=offset, beside=self.products)
         self.seen = Store(columns.COLUMNS, keeper=self)
         """The columns of each group: the features that its own rows have had."""
         self._room = (1, room(1))
@@ -113,11 +114,14 @@ class Crew(Bank):
 
     def _shift(self, offset: float) -> None:
         """Go on with sums of the scaled label plus this."""
-        assert self.sums is not None
-        assert self.sums.beside is not None
-        if offset != self.sums.parameters[0]:
-            self.comparator = "the best linear model of the scaled label in hindsight"
-        self.sums.parameters[0] = self.sums.beside.parameters[0] = offset
+        for store in self._recorded():
+            if offset != store.parameters[0]:
+                self.comparator = "the best linear model of the scaled label in hindsight"
+            store.parameters[0] = offset
+
+    def _recorded(self) -> list[Store]:
+        """What hindsight is found from: that of full rows, and of those that are mostly zeros."""
+        return [store for store in (self.sums, self.products) if store is not None]
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
@@ -127,7 +131,7 @@ class Crew(Bank):
 
     def _gather(self) -> None:
         """The message for the kernels: who is to be called, and the stretch of single rounds."""
-        stores = [] if self.sums is None else [self.sums, self.sums.beside]
+        stores = self._recorded()
         self._stores = [*stores, *(bank.store for bank in self.banks)]
         silent = [0] * len(stores)
         firsts = np.cumsum([0, *(len(bank.columns) for bank in self.banks)]).tolist()
@@ -141,7 +145,7 @@ class Crew(Bank):
         cells = indptr, values, places, positions
         self._alone = stretch.STRETCH.pack(
             stretch.Stretch(
-                *(0, 0, 0, 0, max(1, len(self.columns)), entries, rows, none, label),
+                *(0, 0, 0, 0, 0, max(1, len(self.columns)), entries, rows, none, label),
                 *(*cells, none, stands_for, work, marks),
             )
         )
@@ -203,7 +207,7 @@ class Crew(Bank):
         self.seen.reserve(groups, rooms(counts), room(len(row.names)))
         self._fit(groups, counts, len(row.names))
 
-    def lay_out(self, rounds: Any) -> tuple[Index, Index]:
+    def lay_out(self, rounds: Any) -> tuple[Index, Index, Index]:
         """Where the cells of every round lie among its group's columns, some of which are new."""
         cells, (groups, starts, _, rows) = rounds.cells, rounds.parts
         counts = np.empty_like(groups)
@@ -214,7 +218,7 @@ class Crew(Bank):
         places = np.empty_like(rows)
         positions = np.empty(int(np.diff(cells.indptr)[rows].sum()), dtype=np.int64)
         columns.lay_out(state, groups, starts, rows, *cells, places, positions)
-        return places, positions
+        return places, positions, rooms(self.seen.column("count", len(self.seen))[groups, 0])
 
     def opened(self, groups: Index, first: int) -> None:
         """Some groups have room for more columns."""
@@ -261,24 +265,24 @@ class Crew(Bank):
     def run(self, rounds: Any, out: Vector) -> None:
         """Take groups off the queue of a stretch of the stream until it is empty."""
         cells, parts = rounds.cells, rounds.parts
+        places, positions, widths = rounds.laid_out[self]
         work, marks = self._workplace()  # kept until the kernels are through
         one = np.ones(1)
         words = stretch.STRETCH.pack(
             stretch.Stretch(
-                *(0, 0, 0, 0, max(1, len(self.columns)), parts.entries, parts.rows),
+                *(0, 0, 0, 0, 0, max(1, len(self.columns)), parts.entries, parts.rows),
                 *(rounds.weights, rounds.labels, cells.indptr, cells.values),
-                *(*rounds.laid_out[self], out, one, work, marks),
+                *(places, positions, out, one, work, marks),
             )
         )
-        stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts)
+        stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts, widths)
 
     def hindsight(self, group: int, features: int) -> Hindsight | None:
         """The scaled loss of the best linear model; None where that is no least-squares fit."""
         if self.sums is None or not self.linear:
             return None
-        assert self.sums.beside is not None
-        sums, grams = self.sums.of(group), self.sums.beside.of(group)
-        return factored(sums, grams).hindsight(float(sums.power[0]))
+        sums, products = (store.of(group) for store in self._recorded())
+        return factored(sums, products).hindsight(float(sums.power[0]))
 
     def bounds(self, group: int) -> Vector | None:
         """See :meth:`groupwise.protocols.Bank.bounds`."""
@@ -289,10 +293,10 @@ class Crew(Bank):
         found = [bank.a_priori(group, best) for bank in self.banks]
         return min((bound for bound in found if bound is not None), default=None)
 
-    def _named(self) -> dict[str, Any]:
-        """What has arrays to save, by the name that they have in a file."""
-        sums = {} if self.sums is None else {"hindsight": self.sums, "products": self.sums.beside}
-        return sums | {bank.name: bank.store for bank in self.banks}
+    def _named(self) -> dict[str, Store]:
+        """The stores by the names that they have in a file."""
+        own = dict(zip(("hindsight", "products"), self._recorded(), strict=False))
+        return own | {bank.name: bank.store for bank in self.banks}
 
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """The state of the first groups, as arrays by name; each in its own columns."""
@@ -336,7 +340,7 @@ class Crew(Bank):
         self._extend(1, room(features))
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("banks", "columns", "linear", "comparator", "sums", "seen", "_room")
+        kept = ("banks", "columns", "linear", "comparator", "sums", "products", "seen", "_room")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

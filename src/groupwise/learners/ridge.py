@@ -31,7 +31,8 @@ class Ridge:
         θ += w e u / s,    P −= w u uᵀ / s.
 
     A feature never seen before was 0 in all earlier rounds, so P grows by 1/λ on its diagonal and θ
-    by 0: new features in mid-stream are exact. The intercept is whatever your features span.
+    by 0: new features in mid-stream are exact. The intercept is a feature that is 1 in every row
+    (``Groupwise(intercept=True)``, the default), shrunk like every other.
 
     Parameters
     ----------

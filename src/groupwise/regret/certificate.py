@@ -24,7 +24,6 @@ ROUNDING = 1e-12
 
 PROVED = "proved"
 IN_EXPECTATION = "in expectation"
-UNCERTAIN = "numerically uncertain"
 ESTIMATED = "estimated"
 VOID = "void"
 VACUOUS = "vacuous"
@@ -72,7 +71,7 @@ def leaves_range(regret: Any) -> Any:
 def certify(
     reduction: "Reduction", books: "Books", group: int, hindsight: Hindsight, bounds: Vector
 ) -> Certificate:
-    """The certificate of a group with these totals, whose best loss in hindsight is this.
+    """The certificate of a group with these ``totals`` and this best loss in hindsight.
 
     Both are scaled.
     """

@@ -44,7 +44,7 @@ others depend on each other but for the last digits; what terms of a thousand ti
 size leave there after they have cancelled is at most a few 1e-11 of it.
 """
 SURE, SURE_OF_BEST = 1e-9, 1e-6
-"""An error is no matter if it is below so much of Σ w y² plus so much of the best loss."""
+"""An error is no matter if it is below so much of 1 + Σ w y² plus so much of the best loss."""
 
 
 class Factor:
@@ -105,7 +105,7 @@ class Factor:
         self.coarse += coarse * EPSILON
 
     def hindsight(self, power: float) -> Hindsight:
-        """The best loss, and by how much it may be wrong; ``power`` is Σ w y²."""
+        """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
         lengths = _lengths(self.matrix)
         used = lengths > 0.0
         labels = float(self.right @ self.right) + self.rest  # ‖y‖²
@@ -130,14 +130,16 @@ class Factor:
         least = best * (1.0 - tilt**2)
         if dependent:
             least -= 2.0 * unexplained * float(values[~kept].max()) * reach
-        least = max(0.0, np.sqrt(max(0.0, least)) - loose) ** 2
-        error = max(best - least, (2.0 * np.sqrt(best) + own) * own)
+        below = best - max(0.0, np.sqrt(max(0.0, least)) - loose) ** 2
+        above = (2.0 * np.sqrt(best) + own) * own
         if self.coarse > 0.0:
             # The sums themselves may be wrong by this share of the squares of the terms.
-            room = 1.0 - self.coarse * (size / float(values[kept].min())) ** 2
+            space = 1.0 - self.coarse * (size / float(values[kept].min())) ** 2
             square = self.coarse * (terms + length) ** 2
-            error = error + square / room if room > 0.0 else labels
-        return Hindsight(best, float(error), bool(error > SURE * power + SURE_OF_BEST * best))
+            below = min(best, below + square / space) if space > 0.0 else best
+            above += square
+        uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
+        return Hindsight(best, float(max(below, above)), bool(uncertain))
 
 
 def _lengths(matrix: Vector) -> Vector:
