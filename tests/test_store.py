@@ -95,18 +95,18 @@ def check(store, plain):
 
 
 def check_saved(store, plain, groups, features):
+    """Fields with columns stand one after the other, cut to so many columns in each group."""
     arrays = store.save(groups, features)
+    widths = np.broadcast_to(features, (groups,)).tolist()
     placed = [g for g in range(groups) if "matrix" in plain.records.get(g, {})]
-    for name in LAYOUT.axes:
+    for name, axes in LAYOUT.axes.items():
         some = placed if name in LAYOUT.late else range(groups)
-        wanted = [plain.cut(name, group, features) for group in some]
-        found = arrays[name] if name != "tally" else arrays[name][:, None]
-        assert found.shape == (len(wanted), *shape_of(name, features))
-        column = store.column(name, groups, features)
-        assert found.dtype == first_values(name, 0).dtype
-        for i, values in enumerate(wanted):
-            assert np.array_equal(found[i], values), name
-            assert np.array_equal(column[i], values), name
+        wanted = [plain.cut(name, group, widths[group]) for group in some]
+        assert arrays[name].dtype == first_values(name, 0).dtype
+        flat = np.concatenate([*(values.ravel() for values in wanted), np.zeros(0)])
+        assert np.array_equal(arrays[name].ravel(), flat), name
+        if OWN not in axes and name not in LAYOUT.late:
+            assert np.array_equal(store.column(name, groups).ravel(), flat), name
     assert arrays["placed"].tolist() == [len(placed)]
     wanted_place = [placed.index(g) if g in placed else -1 for g in range(groups)]
     assert arrays["place"].tolist() == wanted_place
@@ -126,6 +126,7 @@ steps = st.one_of(
     st.tuples(st.just("clear"), st.lists(st.sampled_from(list(LAYOUT.axes))), st.none()),
     st.tuples(st.just("copy"), st.booleans(), st.none()),
     st.tuples(st.just("load"), st.integers(0, GROUPS), st.integers(0, WIDEST)),
+    st.tuples(st.just("ragged"), st.lists(st.integers(0, WIDEST), max_size=GROUPS), st.none()),
 )
 
 
@@ -179,6 +180,14 @@ def test_a_store_is_a_dictionary_of_arrays(story):
             again = check_saved(other, cut_to(plain, what, more), what, more)
             for name, array in arrays.items():
                 assert np.array_equal(again[name], array), name
+        elif step == "ragged":
+            widths = np.array(what, dtype=np.int64)
+            arrays = check_saved(store, plain, widths.size, widths)
+            other = new_store()
+            other.load(arrays, widths.size, widths)
+            again = check_saved(other, cut_to(plain, widths.size, what), widths.size, widths)
+            for name, array in arrays.items():
+                assert np.array_equal(again[name], array), name
         check(store, plain)
 
 
@@ -191,10 +200,10 @@ def spoil(store):
 def cut_to(plain, groups, features):
     """What is left of it in a file of so many groups and features."""
     left = Plain()
-    for group in range(groups):
-        left.width[group] = features
+    for group, width in enumerate(np.broadcast_to(features, (groups,)).tolist()):
+        left.width[group] = width
         kept = plain.records.get(group, dict.fromkeys(EARLY))
-        left.records[group] = {name: plain.cut(name, group, features) for name in kept}
+        left.records[group] = {name: plain.cut(name, group, width) for name in kept}
     return left
 
 
@@ -260,7 +269,7 @@ def test_arrays_of_another_shape_are_refused(name):
     store.reserve(np.arange(3), 4)
     LAYOUT._give_late(store.place, 1)
     arrays = store.save(3, 4)
-    for broken in (arrays[name][:0], arrays[name].astype(np.float32), arrays[name][None]):
+    for broken in (arrays[name][:0], arrays[name].astype(np.float32), arrays[name][None, None]):
         with pytest.raises((ValueError, IndexError)):
             new_store().load({**arrays, name: broken}, 3, 4, 4)
     with pytest.raises(KeyError):

@@ -33,6 +33,8 @@ __all__ = [
 FLOOR_LIMIT = 0.5
 LARGEST_LABEL = 1e50
 """Without a range no label may be larger: fourth powers, sums of them too, must stay finite."""
+WIDEST = 1e140
+"""Label ranges are at most so wide, and at least 1/WIDEST: squares and their sums are numbers."""
 CERTAINTY = 1e-15
 """How close to 0 and 1 advice may come under log loss: a loss must stay finite."""
 
@@ -153,6 +155,11 @@ class _Ranged(Loss):
                 f"The label range [{low!r}, {high!r}] is not one: "
                 "low and high must be finite numbers with low < high."
             )
+        if not 1.0 / WIDEST <= high - low <= WIDEST:
+            raise ConfigurationError(
+                f"The label range [{low!r}, {high!r}] cannot be computed with: high − low must be "
+                f"from {1.0 / WIDEST:g} to {WIDEST:g}. Measure labels in other units."
+            )
 
 
 @dataclass(frozen=True)
@@ -253,6 +260,10 @@ class Log(Loss):
 
     1-mixable. With a floor, advice is clipped to [floor, 1 − floor] and the loss is at most
     ln(1/floor). Without one it counts as unbounded; advice still keeps 1e-15 away from certainty.
+
+    What is played is the pair p = Σ p_i a_i and 1 − p = Σ p_i (1 − a_i), both with all their
+    digits, and this pair is charged. The prediction shown is p as a double, which near 1 cannot
+    hold what 1 − p is.
 
     >>> round(Log(floor=0.01).unit, 3)
     4.605

@@ -1,9 +1,7 @@
 """Groupwise: the object people hold."""
 
-import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,6 @@ from groupwise import archive
 from groupwise.errors import (
     ConfigurationError,
     FeatureError,
-    SnapshotError,
     TicketError,
     TooLargeError,
 )
@@ -25,7 +22,6 @@ from groupwise.features.declared import (
 )
 from groupwise.groups import Group, Groups, Member, from_dict
 from groupwise.kernels import compiling
-from groupwise.learners.wrapped import name_of
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Aggregator, Awake, Play, Row
 from groupwise.reduction import Reduction
@@ -43,6 +39,7 @@ from groupwise.replaying import (
 )
 from groupwise.stream import Stream
 from groupwise.ticket import Settled, Ticket
+from groupwise.turns import LAST, Locked, Turn
 from groupwise.validation import (
     AnyLearner,
     as_aggregator,
@@ -50,17 +47,16 @@ from groupwise.validation import (
     as_loss,
     checked_prior,
     checked_seed,
+    encoder_for,
     part_from_dict,
-    part_to_dict,
+    part_to_save,
     with_intersections,
 )
 
 KEY_BYTES = 16
-_CHANGING = ("_encoder", "_registry", "_reduction", "_settled", "_next", "_version")
-"""What labels change."""
 
 
-class Groupwise:
+class Groupwise(Locked):
     """Predictions for a stream of individuals, with a regret guarantee for every group at once.
 
     One no-regret learner per group and one aggregator over the awake ones (Algorithm 1 of the
@@ -101,10 +97,15 @@ class Groupwise:
     >>> model.regret()["sex=male"]["rounds"]
     1.0
 
+    Several threads may use one model: calls hold ``model.lock``, so they find it between two rounds
+    and leave it so. ``with model.lock:`` makes one call of several.
+
     Guarantee
     ---------
     After every label and for every group, regret ≤ certificate, as ``model.regret()`` shows both.
     """
+
+    changing = ("_encoder", "_registry", "_reduction", "_settled", "_next", "_version")
 
     def __init__(
         self,
@@ -157,50 +158,61 @@ class Groupwise:
         self._next = 0
         self._settled = Settled()
         self._version = 0
-        self._undoing = False
+        self.lock = Turn()
 
-    # Rounds.
+    # Rounds. What is called most takes the lock in the quick way (``groupwise.turns``).
 
-    def predict(self, row: Mapping[str, Any]) -> Ticket:
+    def predict(self, row: Mapping[str, Any], issue: bool = True) -> Ticket:
         """The prediction for a row, as a ticket to settle with its label. Changes nothing else."""
-        members, weights = self.groups.read(row)
-        encoder, number = self._encoder, self._next
-        encoded = encoder.encode(row, members)
-        awake = self._registry.together.get(tuple(members))
-        owner: object = encoder
-        if awake is None or encoded.new:
-            owner = None
-            if members:
-                awake, new = self._registry.awake(members, weights)
-                self._reserve(awake, new, encoded)
-                owner = None if new or encoded.new else encoder
+        lock = self.lock
         try:
-            if awake is None:
-                play = self._reduction.rest(encoded)
-            else:
-                play = self._reduction.predict(number, awake, encoded)
-        except TooLargeError:
-            raise encoder.refusal(row) from None
-        self._next = number + 1
-        return Ticket(
-            number,
-            dict(row),
-            members,
-            weights,
-            play,
-            self.loss,
-            self._version,
-            self._key,
-            owner,
-            awake,
-            encoded,
-        )
+            del lock.free[LAST]
+            mine = True
+        except IndexError:
+            mine = lock.wait()
+        try:
+            members, weights = self.groups.read(row)
+            encoder, number = self._encoder, self._next
+            encoded = encoder.encode(row, members)
+            awake = self._registry.together.get(tuple(members))
+            owner: object = encoder
+            if awake is None or encoded.new:
+                owner = None
+                if members:
+                    awake, new = self._registry.awake(members, weights)
+                    self._reserve(awake, new, encoded)
+                    owner = None if new or encoded.new else encoder
+            try:
+                if awake is None:
+                    play = self._reduction.rest(encoded)
+                else:
+                    play = self._reduction.predict(number, awake, encoded)
+            except TooLargeError:
+                raise encoder.refusal(row) from None
+            self._next = number + issue
+            return Ticket(
+                number,
+                dict(row),
+                members,
+                weights,
+                play,
+                self.loss,
+                self._version,
+                self._key,
+                owner,
+                awake,
+                encoded,
+            )
+        finally:
+            if mine:
+                lock.free.append(True)
+                if lock.waiting:
+                    mine = False
+                    lock.pass_on()
 
     def preview(self, row: Mapping[str, Any]) -> Ticket:
         """The ticket that ``predict`` would issue. Changes nothing."""
-        ticket = self.predict(row)
-        self._next -= 1
-        return ticket
+        return self.predict(row, issue=False)
 
     def predict_one(self, row: Mapping[str, Any]) -> Any:
         """The prediction that the next ticket would hold; no ticket is issued."""
@@ -208,17 +220,30 @@ class Groupwise:
 
     def learn(self, ticket: Ticket, y: Any) -> None:
         """Settle a ticket with its label: now or much later, in any order, once."""
-        self.check(ticket)
-        label, number = self.loss.encode(y), ticket.number
-        if ticket.members:
-            late = None if ticket.version == self._version else ticket.play
-            awake, row = ticket.awake, ticket.encoded
-            if ticket.encoder is self._encoder and awake is not None and row is not None:
-                self._reduction.learn(number, awake, row, label, late)
-            else:
-                self._learn_anew(ticket, label, late)
-            self._version += 1
-        self._settle(number)
+        lock = self.lock
+        try:
+            del lock.free[LAST]
+            mine = True
+        except IndexError:
+            mine = lock.wait()
+        try:
+            self._check(ticket)
+            label, number = self.loss.encode(y), ticket.number
+            if ticket.members:
+                late = None if ticket.version == self._version else ticket.play
+                awake, row = ticket.awake, ticket.encoded
+                if ticket.encoder is self._encoder and awake is not None and row is not None:
+                    self._reduction.learn(number, awake, row, label, late)
+                else:
+                    self._learn_anew(ticket, label, late)
+                self._version += 1
+            self._settle(number)
+        finally:
+            if mine:
+                lock.free.append(True)
+                if lock.waiting:
+                    mine = False
+                    lock.pass_on()
         if self._encoder.unsaid:
             self._encoder.announce()
 
@@ -238,14 +263,19 @@ class Groupwise:
 
     def forget(self, ticket: Ticket) -> None:
         """Drop a ticket whose label will never come; its number counts as settled."""
-        self.check(ticket)
-        self._settle(ticket.number)
+        with self.lock:
+            self._check(ticket)
+            self._settle(ticket.number)
 
     def check(self, ticket: Ticket, settled: bool = False) -> None:
         """Raise TicketError unless this model issued the ticket and, if asked, has it open.
 
         ``settled`` allows for one that is settled.
         """
+        with self.lock:
+            self._check(ticket, settled)
+
+    def _check(self, ticket: Ticket, settled: bool = False) -> None:
         if not isinstance(ticket, Ticket):
             raise TicketError(f"{ticket!r} is not a ticket. Give what model.predict returned.")
         number = ticket.number
@@ -279,8 +309,9 @@ class Groupwise:
 
         ``largest`` asks only for so many groups: those with most rounds, the largest first.
         """
-        names, features = self._registry.names, len(self._encoder.names)
-        return regret_table(self._reduction, names, features, self._version, largest)
+        with self.lock:
+            names, features = self._registry.names, len(self._encoder.names)
+            return regret_table(self._reduction, names, features, self._version, largest)
 
     def best_elsewhere(self, group: str, of: str) -> float:
         """What the best action or policy of the group ``of`` would have lost on ``group``.
@@ -293,11 +324,12 @@ class Groupwise:
                 "best_elsewhere compares actions or policies: it needs learners such as "
                 "learners.FTPL or learners.ContextualFTPL."
             )
-        first = self._registry.first
-        for name in (group, of):
-            if name not in first:
-                raise ConfigurationError(f"No row of group {name!r} has been learned from yet.")
-        return self.loss.unit * self._reduction.elsewhere(first[group], first[of])
+        with self.lock:
+            first = self._registry.first
+            for name in (group, of):
+                if name not in first:
+                    raise ConfigurationError(f"No row of group {name!r} has been learned from yet.")
+            return self.loss.unit * self._reduction.elsewhere(first[group], first[of])
 
     def loss_of(self, prediction: Any, y: Any) -> float:
         """What a prediction loses on a label, scaled to [0, 1]."""
@@ -305,10 +337,8 @@ class Groupwise:
 
     def loss_of_ticket(self, ticket: Ticket, y: Any, expected: bool = False) -> float:
         """What a ticket's prediction loses on a label, scaled to [0, 1]; perhaps in expectation."""
-        label = self.loss.encode(y)
-        if expected:
-            return self._reduction.score(ticket.play, label).charged
-        return self._reduction.loss_of(ticket.play.prediction, label)
+        settlement = self._reduction.score(ticket.play, self.loss.encode(y))
+        return settlement.charged if expected else settlement.realised
 
     def check_label(self, ticket: Ticket, y: Any) -> None:
         """Raise LabelError where a ticket could not be settled with a label."""
@@ -317,45 +347,53 @@ class Groupwise:
     @property
     def issued(self) -> int:
         """How many tickets were issued."""
-        return self._next
+        with self.lock:
+            return self._next
 
     @property
     def group_names(self) -> list[str]:
         """The groups that were seen so far, in the order they appeared."""
-        return list(self._registry.names)
+        with self.lock:
+            return list(self._registry.names)
 
     @property
     def feature_names(self) -> list[str]:
         """The features so far: the numbers that a row is turned into."""
-        return list(self._encoder.names)
+        with self.lock:
+            return list(self._encoder.names)
 
     @property
     def field_kinds(self) -> Mapping[str, FieldKind]:
         """What the fields of rows hold that were turned into features: "number" or "text"."""
-        return dict(self._encoder.kinds)
+        with self.lock:
+            return dict(self._encoder.kinds)
 
     @property
     def hashed_fields(self) -> Mapping[str, int]:
         """The columns whose values, all or beyond ``max_levels``, share features; how many."""
-        return dict(self._encoder.hashed)
+        with self.lock:
+            return dict(self._encoder.hashed)
 
     # For models whose feedback is partial (``groupwise.partial_feedback``).
 
     def learn_for(self, ticket: Ticket, y: Any, rounds: float) -> None:
         """``learn`` from a label that stands for so many rounds in the books."""
-        self._reduction.stands_for = rounds
-        try:
-            self.learn(ticket, y)
-        finally:
-            self._reduction.stands_for = 1.0
+        with self.lock:
+            self._reduction.stands_for = rounds
+            try:
+                self.learn(ticket, y)
+            finally:
+                self._reduction.stands_for = 1.0
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
-        self._reduction.restart()
+        with self.lock:
+            self._reduction.restart()
 
     def bounds_learners(self, group: str) -> bool:
         """Is the learner term of a group's certificate a bound, and not what was realised?"""
-        return self._reduction.bounds(self._registry.first[group]) is not None
+        with self.lock:
+            return self._reduction.bounds(self._registry.first[group]) is not None
 
     # Whole streams.
 
@@ -369,7 +407,8 @@ class Groupwise:
         """Predict and learn every row of a frame in order, at compiled speed.
 
         The same numbers as the loop ``model.learn_one(row, y)``, bit for bit, and the model goes on
-        from there. A call that raises leaves the model as it was.
+        from there. A call that raises leaves the model as it was. Other threads that want the model
+        wait until it is through.
 
         Parameters
         ----------
@@ -381,16 +420,17 @@ class Groupwise:
         """
         refuse_actions(self._reduction)
         frames = iter(frames_of(frame))
-        read = self._read(next(frames, None), target)  # the first before anything is copied
         found, memberships = [], []
-        with self.all_or_nothing():
-            while True:
-                found.append(self._replay(read, jobs, progress))
-                memberships.append(read.membership)
-                following = next(frames, None)
-                if following is None:
-                    break
-                read = self._read(following, target)
+        with self.lock:
+            read = self._read(next(frames, None), target)  # the first before anything is copied
+            with self.all_or_nothing():
+                while True:
+                    found.append(self._replay(read, jobs, progress))
+                    memberships.append(read.membership)
+                    following = next(frames, None)
+                    if following is None:
+                        break
+                    read = self._read(following, target)
         self._encoder.announce()
         prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
         path = path_of(self._reduction)
@@ -419,52 +459,29 @@ class Groupwise:
         self._version += read.learned
         return figures
 
-    @contextmanager
-    def all_or_nothing(self) -> Iterator[None]:
-        """What happens inside happens whole or, with an error, not at all.
-
-        The model is copied once, however many rounds and replays there are inside:
-
-        >>> import groupwise as gw
-        >>> model = gw.Groupwise([gw.by("sex")])
-        >>> try:
-        ...     with model.all_or_nothing():
-        ...         model.learn_one({"sex": "male"}, 0.5)
-        ...         model.learn_one({"sex": "male"}, 1.5)
-        ... except gw.GroupwiseError:
-        ...     print(model.issued)
-        0
-        """
-        if self._undoing:
-            yield
-            return
-        before = copy.deepcopy({name: self.__dict__[name] for name in _CHANGING})
-        self._undoing = True
-        try:
-            yield
-        except BaseException:
-            self.__dict__.update(before)
-            raise
-        finally:
-            self._undoing = False
-
     # Snapshots.
 
     def save(self, path: str | os.PathLike[str], **about: Any) -> None:
         """Write the model to one file, which :func:`groupwise.load` resumes from bit for bit.
 
+        Other threads that want the model wait until its state is copied, not for the disk.
         ``about`` is kept beside it, in plain values, for whoever wraps the model.
         """
-        groups, features = len(self._registry), len(self._encoder.names)
-        header = {**self._header(), "around": None, **about}
-        archive.write(path, header, self._reduction.save(groups, features))
+        archive.write(path, *self.contents(**about))
+
+    def contents(self, **about: Any) -> tuple[dict[str, Any], archive.Arrays]:
+        """What ``save`` writes: a header and arrays, which nobody changes any more."""
+        with self.lock:
+            groups, features = len(self._registry), len(self._encoder.names)
+            header = {**self._header(), "around": None, **about}
+            return header, self._reduction.save(groups, features)
 
     def _header(self) -> dict[str, Any]:
         return {
             "model": {
                 "groups": [declaration.to_dict() for declaration in self.declarations],
-                "learner": [_named(learner) for learner in self.learners],
-                "aggregator": _named(self.aggregator),
+                "learner": [part_to_save(learner) for learner in self.learners],
+                "aggregator": part_to_save(self.aggregator),
                 "loss": self.loss.to_dict(),
                 "features": declared_to_json(self.features),
                 "indicators": self.indicators,
@@ -481,7 +498,7 @@ class Groupwise:
             "encoder": self._encoder.to_dict(),
             "key": self._key.hex(),
             "next": self._next,
-            "settled": self._settled.intervals,
+            "settled": [list(pair) for pair in self._settled.intervals],
             "version": self._version,
         }
 
@@ -503,41 +520,3 @@ class Groupwise:
         model._version = int(header["version"])
         model._reduction.load(dict(arrays), len(model._registry), len(model._encoder.names))
         return model
-
-
-def encoder_for(
-    learners: Sequence[Any],
-    features: Any,
-    indicators: bool,
-    groups: Groups,
-    intercept: bool,
-    max_levels: int | None,
-) -> Encoder:
-    """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
-    widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
-    if not widths:
-        return Encoder(features, indicators, groups, intercept, max_levels)
-    if not any(widths):
-        if features is not None:
-            raise ConfigurationError("These learners use no features: leave features out.")
-        return Encoder([], True, groups)
-    if features is None:
-        raise ConfigurationError(
-            "Name the fields that make a context with features=[...], in the order of the columns "
-            "of contexts."
-        )
-    named = features if isinstance(features, Mapping) else dict.fromkeys(features, (0.0, 1.0))
-    if any(isinstance(one, Hashed) for one in named.values()):
-        raise ConfigurationError("A context is made of numbers: none of its fields can be hashed.")
-    return Encoder(named, False, groups)
-
-
-def _named(part: object) -> dict[str, Any]:
-    fields = part_to_dict(part)
-    if fields is None:
-        raise SnapshotError(
-            f"{name_of(part)} cannot be saved in a snapshot: only groupwise's own learners and "
-            "aggregators can, and those of yours that groupwise.register knows. Keep "
-            "the stream and replay it, or use learners.Ridge."
-        )
-    return fields

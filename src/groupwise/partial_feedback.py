@@ -5,6 +5,7 @@ into blocks of ⌈T^{1/3}⌉ rounds. Within a block the model is frozen; one rou
 advance, is *explored*: its label is seen, and learned from at the block's end.
 """
 
+import copy
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from groupwise import archive
 from groupwise.errors import ConfigurationError, LabelError, TicketError, is_finite
 from groupwise.kernels.philox import uniform
 from groupwise.losses import ZeroOne
 from groupwise.model import Groupwise
-from groupwise.regret.certificate import ESTIMATED, VACUOUS, VOID
+from groupwise.regret.certificate import ESTIMATED, UNCERTAIN, VACUOUS, VOID
 from groupwise.regret.table import RegretTable
 from groupwise.ticket import Settled, Ticket
 
@@ -88,7 +90,7 @@ def block_length(horizon: int) -> int:
 
 
 class _PartialFeedback:
-    """What both settings share."""
+    """What both settings share. Several threads may use one: its calls hold the model's lock."""
 
     def __init__(
         self, model: Groupwise, horizon: int | None = None, keep_state: bool = False
@@ -125,48 +127,56 @@ class _PartialFeedback:
 
     def predict(self, row: Mapping[str, Any]) -> Ticket:
         """The prediction for a row, as a ticket; ``ticket.wants_label`` says if it is explored."""
-        ticket = self._marked(self.model.predict(row))
-        if not ticket.wants_label:
-            self.model.forget(ticket)  # the model itself never hears of it again
-        if self.model.issued >= self._blocks.end:
-            self._close_block()
-        return ticket
+        with self.model.lock:
+            ticket = self._marked(self.model.predict(row))
+            if not ticket.wants_label:
+                self.model.forget(ticket)  # the model itself never hears of it again
+            if self.model.issued >= self._blocks.end:
+                self._close_block()
+            return ticket
 
     def predict_one(self, row: Mapping[str, Any]) -> Any:
         """The prediction that the next ticket would hold; no ticket is issued."""
-        return self._marked(self.model.preview(row)).prediction
+        with self.model.lock:
+            return self._marked(self.model.preview(row)).prediction
 
     def learn(self, ticket: Ticket, y: Any) -> None:
         """Settle a ticket: explored, it is learned from at its block's end; else it is logged."""
-        self.model.check(ticket, settled=True)
-        if not ticket.wants_label:
-            self._log(ticket, y)
-            return
-        self._check_open(ticket)
-        self.model.check_label(ticket, y)
-        if ticket.number < self._blocks.start:
-            self._feed(ticket, y)
-        else:
-            self._waiting[ticket.number] = ticket, y
+        with self.model.lock:
+            self.model.check(ticket, settled=True)
+            if not ticket.wants_label:
+                self._log(ticket, y)
+                return
+            self._check_open(ticket)
+            self.model.check_label(ticket, y)
+            if ticket.number < self._blocks.start:
+                self._feed(ticket, y)
+            else:
+                self._waiting[ticket.number] = ticket, y
 
     def learn_one(self, row: Mapping[str, Any], y: Any) -> None:
         """Predict, and learn if the label is seen; ``y`` is not looked at where it is not."""
-        ticket = self.predict(row)
-        if ticket.wants_label or self._is_seen(ticket):
-            self.learn(ticket, y)
+        with self.model.lock:
+            ticket = self.predict(row)
+            if ticket.wants_label or self._is_seen(ticket):
+                self.learn(ticket, y)
 
     def forget(self, ticket: Ticket) -> None:
         """Drop a ticket whose label will never come."""
-        self.model.check(ticket, settled=True)
-        self._check_open(ticket)
-        if ticket.wants_label:
-            self.model.forget(ticket)
-        else:
-            self._logged.add(ticket.number)
+        with self.model.lock:
+            self.model.check(ticket, settled=True)
+            self._check_open(ticket)
+            if ticket.wants_label:
+                self.model.forget(ticket)
+            else:
+                self._logged.add(ticket.number)
 
     def regret(self) -> RegretTable:
         """An estimate from the explored rounds, each standing for its block; payments included."""
-        table = self.model.regret()
+        with self.model.lock:
+            return self._estimated(self.model.regret())
+
+    def _estimated(self, table: RegretTable) -> RegretTable:
         rows = []
         for row in table:
             learner, aggregator = self._terms(row, self._blocks.length)
@@ -180,7 +190,7 @@ class _PartialFeedback:
                 "learner": learner,
                 "aggregator": aggregator,
             }
-            if row["status"] != VOID:
+            if row["status"] not in (VOID, UNCERTAIN):
                 found["status"] = VACUOUS if vacuous else ESTIMATED
             rows.append({**row, **found})
         comparator = f"{table.comparator}; estimated from explored rounds, payments included"
@@ -188,18 +198,21 @@ class _PartialFeedback:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model and what is explored to one file; :func:`groupwise.load` reads it."""
-        around = {
-            "type": type(self).__name__,
-            "horizon": self.horizon,
-            "keep_state": self.keep_state,
-            "blocks": vars(self._blocks),
-            "waiting": [[t.to_json(), np.asarray(y).tolist()] for t, y in self._waiting.values()],
-            "logged": self._logged.intervals,
-            "payments": self._payments,
-            "earlier": self._earlier,
-            "free": [self.free_labels, self.free_loss],
-        }
-        self.model.save(path, around=around)
+        with self.model.lock:
+            waiting = self._waiting.values()
+            around = {
+                "type": type(self).__name__,
+                "horizon": self.horizon,
+                "keep_state": self.keep_state,
+                "blocks": vars(self._blocks),
+                "waiting": [[ticket.to_json(), np.asarray(y).tolist()] for ticket, y in waiting],
+                "logged": self._logged.intervals,
+                "payments": self._payments,
+                "earlier": self._earlier,
+                "free": [self.free_labels, self.free_loss],
+            }
+            contents = self.model.contents(around=copy.deepcopy(around))
+        archive.write(path, *contents)
 
     @classmethod
     def restored(cls, model: Groupwise, fields: Mapping[str, Any]) -> Any:
@@ -207,6 +220,10 @@ class _PartialFeedback:
         wrapped = cls.__new__(cls)
         wrapped.begin(model, fields)
         return wrapped
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self.model.lock:
+            return copy.deepcopy(self.__dict__)
 
     def _marked(self, ticket: Ticket) -> Ticket:
         return replace(ticket, wants_label=ticket.number == self._blocks.explored)

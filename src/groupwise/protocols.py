@@ -102,6 +102,16 @@ class Settlement(NamedTuple):
     """The loss of the prediction itself; differs from ``charged`` where the play is sampled."""
 
 
+class Hindsight(NamedTuple):
+    """The scaled loss of the best of a class on a group, as far as it can be told."""
+
+    best: float
+    error: float = 0.0
+    """How far ``best`` may be from the truth."""
+    uncertain: bool = False
+    """Is that too far for a certificate to be proved?"""
+
+
 class Setting(NamedTuple):
     """What a bank needs to know of the model that it serves."""
 
@@ -158,6 +168,13 @@ class Bank(ABC):
         self.record(awake, row, label, stands_for)
         return advice
 
+    def lay_out(self, rounds: "Rounds") -> Any:
+        """Get the rounds of a stretch ready, while others may yet be at those before them.
+
+        ``run`` finds what is returned in ``rounds.laid_out``.
+        """
+        return None
+
     def run(self, rounds: "Rounds", out: Vector) -> None:
         """``step`` for every round of a stretch of the stream; writes the advice to ``out``.
 
@@ -183,7 +200,7 @@ class Bank(ABC):
         """Actions only: what to play where no group is awake."""
         raise NotImplementedError
 
-    def hindsight(self, group: int, features: int) -> float | None:
+    def hindsight(self, group: int, features: int) -> Hindsight | float | None:
         """The scaled loss of the best of the class on a group; None where it is not known."""
         return None
 
@@ -214,6 +231,9 @@ class Bank(ABC):
 
 class Rounds(Protocol):
     """Some consecutive rounds of a stream whose labels come at once."""
+
+    laid_out: "dict[Bank, Any]"
+    """What each bank's ``lay_out`` gave."""
 
     def __iter__(self) -> Iterator[tuple[slice, int, Awake, Row, Any]]:
         """For each round with somebody awake: where its advice goes, its number, and its parts."""

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from groupwise.arrays import Index, Vector
+from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
 from groupwise.kernels.compiled import ready
@@ -34,9 +34,19 @@ from groupwise.kernels.layout import address
 from groupwise.kernels.losses import CODES, value
 from groupwise.kernels.stretch import addressed
 from groupwise.learners.compiled import CompiledBank, Crew, joint
-from groupwise.learners.wrapped import WrappedBank
-from groupwise.losses import Loss
-from groupwise.protocols import Aggregator, Awake, Bank, Banked, Play, Row, Setting, Settlement
+from groupwise.learners.wrapped import WrappedBank, not_advice
+from groupwise.losses import Log, Loss
+from groupwise.protocols import (
+    Aggregator,
+    Awake,
+    Bank,
+    Banked,
+    Hindsight,
+    Play,
+    Row,
+    Setting,
+    Settlement,
+)
 from groupwise.store import Store
 
 NOBODY = 0.5
@@ -98,13 +108,16 @@ class Reduction:
         self.state = Store(rounds.EXPERTS, self.experts)
         self.books = Store(rounds.BOOKS, self.experts)
         low, high = loss.advice_range if clip else (-np.inf, np.inf)
+        self._wild = not self.actions and low == -np.inf
+        """May advice be large? It must leave room for squares of it and for sums of those."""
+        most = LARGEST if self._wild else np.finfo(np.float64).max
         self.largest = np.zeros(1)
         self._settings = rounds.Settings(
             aggregator=rounds.AGGREGATORS[getattr(aggregator, "kernel", "")],
             play=rounds.PLAYS[self.play],
             loss=CODES[loss.kernel],
             seed=seed,
-            numbers=np.array([loss.eta or 0.0, loss.scale, low, high]),
+            numbers=np.array([loss.eta or 0.0, loss.scale, low, high, most]),
             largest=self.largest,
             experts=0,
             books=0,
@@ -145,6 +158,8 @@ class Reduction:
         """
         # (c) Update: every awake learner with (x_t, y_t), whatever was played …
         again = 0 if late is None else 1
+        if late is not None and self._wild:  # labels have come since somebody looked at the advice
+            self._played(number, awake, (self._crew or self).advice(number, again, awake, row))
         said = (self._crew or self).updated(number, again, awake, row, label, self.stands_for)
         # … and the aggregator with the losses of the advice.
         self.settle(number, awake, said, label, late)
@@ -160,9 +175,11 @@ class Reduction:
             single = float(losses[-1, 0]) if self.always_on else NAN
         if not self.actions:
             books, baseline = self._address, self._baseline
-            self._settle(
+            play = self._settle(
                 books, place, number, label, share, baseline, said, played, realised, single
             )
+            if play != play:
+                raise self.refusal(said[0, : len(awake.groups)])
             return
         losses, charged = said.losses, said.charged
         if late is None:
@@ -211,7 +228,10 @@ class Reduction:
         if self.in_python:
             self._exponents(awake, said[1])
         place = awake.address or addressed(awake)
-        return _as_play(Play, (self._predict(self._address, place, number, said), said))
+        play = self._predict(self._address, place, number, said)
+        if play != play:
+            raise self.refusal(said[0])
+        return _as_play(Play, (play, said))
 
     def _weighed(self, number: int, awake: Awake, said: "Said") -> "Said":
         """Actions with the weights over them, and the flat place of the one to follow."""
@@ -238,10 +258,21 @@ class Reduction:
         own = [self.state.of(group) for group in awake.groups.tolist()]
         regret, absolute = (np.array([x[i] for x in own]) for i in range(2))
         out[:] = self.aggregator.log_weights(regret, absolute, self.loss)
+        if not (out < np.inf).all():
+            raise ConfigurationError(
+                f"{type(self.aggregator).__name__}.log_weights gave {out[~(out < np.inf)][0]}. "
+                "Logarithms of weights must be numbers, or minus infinity for no weight."
+            )
 
-    def settle_stream(self, *rows: Any) -> None:
+    def refusal(self, advice: Vector) -> ConfigurationError:
+        """The error for advice of which some is not a number, or too large."""
+        names = [one for one in self.learners for _ in range(getattr(one, "experts", 1))]
+        place = int(np.argmin(np.abs(advice) <= self._settings.numbers[-1]))
+        return not_advice(names[place % advice.shape[1]], advice.flat[place])
+
+    def settle_stream(self, *rows: Any) -> int:
         """The second half of step (c) for many rows; see ``kernels.rounds.settle_stream``."""
-        rounds.settle_stream(self._address, *rows)
+        return int(rounds.settle_stream(self._address, *rows))
 
     def conclude(
         self, number: int, awake: Awake, said: Vector, label: float, baseline: int
@@ -251,6 +282,8 @@ class Reduction:
         prediction = self._settle(
             self._address, addressed(awake), number, label, 1.0, baseline, said, NAN, NAN, NAN
         )
+        if prediction != prediction:
+            raise self.refusal(said[0])
         _, expected, realised = self.score(Play(prediction, said[:2]), label)
         return prediction, expected, realised
 
@@ -302,10 +335,11 @@ class Reduction:
 
     # What is known about groups.
 
-    def hindsight(self, group: int, features: int) -> float | None:
+    def hindsight(self, group: int, features: int) -> Hindsight | None:
         """The scaled loss of the best of the class on a group; None where nobody knows it."""
         found = [bank.hindsight(group, features) for bank in self.banks]
-        return min((best for best in found if best is not None), default=None)
+        known = (best for best in found if best is not None)
+        return min((x if isinstance(x, Hindsight) else Hindsight(x) for x in known), default=None)
 
     def elsewhere(self, group: int, of: int) -> float:
         """What the best of the class for the group ``of`` would have lost on ``group``, scaled."""
@@ -367,7 +401,7 @@ class Reduction:
 
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """Everything that was learned and recorded, as arrays by name."""
-        found = {"aggregator.largest": self.largest}
+        found = {"aggregator.largest": self.largest.copy()}
         for name, store in (("aggregator", self.state), ("ledger", self.books)):
             found |= {f"{name}.{k}": a for k, a in store.save(groups, features).items()}
         for bank in self.banks:
@@ -399,6 +433,8 @@ def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool)
         raise ConfigurationError(
             f"{type(aggregator).__name__} needs advice within the label range: leave clip=True."
         )
+    if not clip and isinstance(loss, Log):
+        raise ConfigurationError("Log loss needs advice within (0, 1): leave clip=True.")
     if play is None:
         return plays[0]
     if play not in rounds.PLAYS:

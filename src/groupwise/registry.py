@@ -131,7 +131,7 @@ class Registry:
     def to_dict(self) -> dict[str, Any]:
         """The groups as JSON holds them: names to be read by people, and what they are."""
         return {
-            "names": self.names,
+            "names": list(self.names),
             "members": [[one.declaration, list(one.values)] for one in self.members],
         }
 

@@ -25,7 +25,15 @@ from groupwise.registry import Registry
 from groupwise.regret.curves import Curve, Recorder, moments
 from groupwise.regret.table import RegretTable, regret_table
 from groupwise.stream import Chunk, Outcome, Stream, rows_at_a_time
-from groupwise.validation import AnyLearner, as_aggregator, as_learners, as_loss, checked_seed
+from groupwise.validation import (
+    MASSES,
+    AnyLearner,
+    as_aggregator,
+    as_learners,
+    as_loss,
+    checked_seed,
+    is_mass,
+)
 
 KEEP = ("advice", "weights")
 
@@ -388,8 +396,10 @@ def _matrix(values: ArrayLike, name: str, error: type[Exception]) -> Any:
 
 def _masses(prior: ArrayLike | None, count: int) -> Vector:
     masses = np.ones(count) if prior is None else _array(prior, "prior", ConfigurationError)
-    if masses.shape != (count,) or not (np.isfinite(masses).all() and (masses > 0).all()):
-        raise ConfigurationError(f"prior must be {count} positive numbers, one per group.")
+    if masses.shape != (count,) or not is_mass(masses).all():
+        raise ConfigurationError(
+            f"prior must be {count} positive numbers, one per group, {MASSES}."
+        )
     return masses
 
 

@@ -6,15 +6,24 @@ learned and not on how much room there happened to be.
 """
 
 import os
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from groupwise import archive
-from groupwise.errors import GroupwiseError, SnapshotError
-from groupwise.kernels.hindsight import HELD
-from groupwise.model import Groupwise
+from groupwise.arrays import LARGEST
+from groupwise.errors import SnapshotError
+from groupwise.kernels.gram import UNIT
+from groupwise.kernels.hindsight import HELD, TOGETHER
+from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS
+
+MANY = 1 << 20
+"""Rows that are taken to be in sums of which it is not known."""
+MOST = 1 << 62
+"""Counts of rounds and tickets beyond it are none: kernels take them as 64 bits."""
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -23,18 +32,27 @@ def load(path: str | os.PathLike[str]) -> Any:
     Learners and aggregators of your own must be registered first
     (``groupwise.register``).
     """
-    header, arrays = archive.read(path)
+    return restored(path, *archive.read(path))
+
+
+def restored(path: str | os.PathLike[str], header: dict[str, Any], arrays: archive.Arrays) -> Any:
+    """The model of a file that was read."""
     try:
         if header["schema"] == 1:
             arrays = _from_schema_1(arrays)
-        _check_positions(arrays)
+        if header["schema"] < 4:
+            arrays = _from_sums(arrays)
+        arrays = {**_rests(arrays), **arrays}
+        _check_numbers(arrays)
+        _check_tickets(header)
         model = Groupwise.restored(header, arrays)
         around = header.get("around")
         return model if around is None else KINDS[around["type"]].restored(model, around)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, GroupwiseError) as error:
+    except Exception as error:  # whatever does not fit, for whatever reason
         raise SnapshotError(
-            f"{path} is damaged: its parts do not fit together ({error!r}). Restore it from a copy."
-        ) from None
+            f"{path} is damaged: its parts do not fit together ({archive.shortened(error)}). "
+            "Restore it from a copy."
+        ) from error
 
 
 def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
@@ -56,8 +74,91 @@ def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
     return arrays
 
 
-def _check_positions(arrays: archive.Arrays) -> None:
-    """Numbers that the kernels take for positions must be ones."""
+def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
+    """The arrays of a file in which hindsight had sums of products, to 16 digits.
+
+    They were of the scaled label; what is added to them will be too.
+    """
+    if "hindsight.gram" not in arrays:
+        return arrays
+    old = {k.removeprefix("hindsight."): a for k, a in arrays.items() if k.startswith("hindsight.")}
+    groups, features = old["moment"].shape
+    rows = np.where(old["rows"] < 0, MANY, old["rows"])
+    place = np.where(rows > 0, np.cumsum(rows > 0) - 1, -1)
+    gram = np.zeros((int((rows > 0).sum()), features, features))
+    for group in np.flatnonzero(rows > 0).tolist():
+        held = old["held"][group, : old["waiting"][group]]
+        whole = held.T @ held
+        if old["place"][group] >= 0:
+            whole += old["gram"][old["place"][group]]
+        gram[place[group]] = np.tril(whole) * UNIT**2
+    none, counted = np.zeros((groups, features)), np.zeros(groups, dtype=np.int64)
+    new = {
+        "hindsight.waiting": counted,
+        "hindsight.columns": counted,
+        "hindsight.folds": counted,
+        "hindsight.calm": counted,
+        "hindsight.summed": counted,
+        "hindsight.power": old["power"],
+        "hindsight.rest": np.zeros(groups),
+        "hindsight.labels": np.zeros((groups, TOGETHER)),
+        "hindsight.right": none,
+        "hindsight.squares": none,
+        "hindsight.few": np.zeros((groups, HELD, features)),
+        "hindsight.held": np.zeros((0, TOGETHER, features)),
+        "hindsight.factor": np.zeros((0, features, features)),
+        "hindsight.place": np.full(groups, -1),
+        "hindsight.placed": np.array([0]),
+        "hindsight.offset": np.zeros(1),
+        "products.columns": counted,
+        "products.added": counted,
+        "products.coarse": rows,
+        "products.power": np.column_stack([old["power"], np.zeros(groups)]),
+        "products.moment": old["moment"] * UNIT,
+        "products.moment_low": none,
+        "products.diagonal_low": none,
+        "products.gram": gram,
+        "products.place": place,
+        "products.placed": np.array([len(gram)]),
+    }
+    return {k: a for k, a in arrays.items() if not k.startswith("hindsight.")} | new
+
+
+def _rests(arrays: archive.Arrays) -> archive.Arrays:
+    """What rounding left out of sums, which files did not always hold: nothing."""
+    sums = ("ledger.loss", "ledger.delay", "ledger.expert_loss")
+    return {f"{name}_rest": np.zeros_like(arrays[name]) for name in sums}
+
+
+def _check_tickets(header: Mapping[str, Any]) -> None:
+    """Ticket numbers are whole and below the next one; intervals of them are in order, apart."""
+    if len(bytes.fromhex(header["key"])) != KEY_BYTES:
+        raise ValueError("key is not one")
+    ends = [end for first, last in header["settled"] for end in (first, last)]
+    counts = header["version"], header["next"]
+    if any(type(one) is not int or not 0 <= one <= MOST for one in (*ends, *counts)):
+        raise ValueError("settled, version or next is no count")
+    if any(one >= other for one, other in pairwise([*ends, header["next"] + 1])):
+        raise ValueError("settled is not in order")
+
+
+def _check_numbers(arrays: archive.Arrays) -> None:
+    """Every number is finite, and those that the kernels take for positions are ones.
+
+    What a single model would have lost is NaN where there is none.
+    """
     for name, array in arrays.items():
-        if name.endswith(".waiting") and ((array < 0) | (array >= HELD)).any():
-            raise ValueError(f"{name} is not below {HELD}")
+        wrong = np.isinf(array) if name == "ledger.baseline_loss" else ~np.isfinite(array)
+        if wrong.any():
+            raise ValueError(f"{name} holds a number that is not finite")
+        if name.endswith(".strength") and (array < 1.0 / LARGEST).any():
+            raise ValueError(f"{name} is not above 0")
+        if name.endswith(".waiting"):
+            late = name.startswith("hindsight") & (arrays[name.replace("waiting", "place")] >= 0)
+            if ((array < 0) | (array >= np.where(late, TOGETHER, HELD))).any():
+                raise ValueError(f"{name} is more than there is room for")
+        if name.startswith(("hindsight.", "products.")) and array.dtype.kind == "i":
+            least = -1 if name.endswith((".rows", ".place")) else 0
+            most = arrays.get("columns.count", 0) if name.endswith(".columns") else MOST
+            if ((array < least) | (array > most)).any():
+                raise ValueError(f"{name} is no count")

@@ -21,6 +21,7 @@ from groupwise.kernels.layout import (
     Layout,
     Place,
     address,
+    rooms,
 )
 
 Arrays = dict[str, NDArray[Any]]
@@ -40,7 +41,6 @@ class Store:
     layout : the table of axes.
     learners, extent : the lengths of these axes.
     parameters : what the kernels need of the configuration.
-    beside : another store that the kernels look at.
     keeper : whose ``upkeep`` a kernel calls with a group's number, and whose ``opened`` is called
         with groups and the columns that they had before they were widened. The keeper owns the
         store, so the store does not hold on to it.
@@ -52,14 +52,12 @@ class Store:
         learners: int = 1,
         extent: int = 0,
         parameters: Vector | None = None,
-        beside: "Store | None" = None,
         keeper: Any = None,
     ) -> None:
         self.layout = layout
         self.learners = learners
         self.extent = extent
         self.parameters = np.zeros(0) if parameters is None else parameters
-        self.beside = beside
         self.pool = zeros((0,))
         self.block, self.late, self.width = (np.zeros(0, dtype=np.int64) for _ in range(3))
         self.used = np.zeros(1, dtype=np.int64)
@@ -81,6 +79,11 @@ class Store:
         self.message = PLACE.pack(self.place._replace(**self._fixed))
         self.address = address(self.message)
 
+    def supply(self, rare: Any) -> None:
+        """Tell the kernels of one that they rarely need."""
+        self._fixed["rare"] = rare
+        self._moved()
+
     def _moved(self) -> None:
         """Tell the kernels where everything is now."""
         self.message[:] = PLACE.pack(self.place._replace(**self._fixed))
@@ -88,7 +91,6 @@ class Store:
     @property
     def place(self) -> Place:
         """Where the records are."""
-        beside = 0 if self.beside is None else self.beside.address
         return Place(
             self.pool,
             self.block,
@@ -99,7 +101,7 @@ class Store:
             self.learners,
             self.extent,
             self.parameters,
-            beside,
+            0,
             0,
             0,
         )
@@ -108,29 +110,38 @@ class Store:
         """A group's record, as arrays that share its memory."""
         return self.layout.of(self.place, group)
 
-    def reserve(self, groups: Index, width: int) -> None:
-        """Make sure that these groups have records, of at least this many columns."""
+    def reserve(self, groups: Index, widths: Index | int, most: int = 0) -> None:
+        """Make sure that these groups have records of at least so many columns.
+
+        Records that are widened get a quarter more, up to ``most``, so that few are.
+        """
         if groups.size == 0:
             return
-        most = int(groups.max()) + 1
-        if most > self.block.size:
-            length = (capacity(most, self.block.size),)
+        last = int(groups.max()) + 1
+        if last > self.block.size:
+            length = (capacity(last, self.block.size),)
             self.block, self.late = (enlarge(a, length, -1) for a in (self.block, self.late))
             self.width = enlarge(self.width, length)
             self._moved()
-        narrow = groups[(self.block[groups] < 0) | (self.width[groups] < width)]
-        if narrow.size == 0:
+        narrow = (self.block[groups] < 0) | (self.width[groups] < widths)
+        if not narrow.any():
             return
-        narrow = _distinct(narrow)
-        size = self._size(width)
-        late = self._size(width, late=True)
-        self._make_room(narrow.size * size, narrow.size * late)
-        for had in _distinct(self.width[narrow]).tolist():
-            made = self.block[narrow] >= 0
-            some = narrow[(self.width[narrow] == had) & made]
-            if some.size:
-                self._widen(some, had, width)
-        self._begin(narrow[self.block[narrow] < 0], width)
+        wanted = np.broadcast_to(widths, groups.shape)[narrow]
+        groups, first = np.unique(groups[narrow], return_index=True)
+        wanted = wanted[first]
+        wanted = np.maximum(wanted, np.minimum(rooms(self.width[groups] * 5 // 4), most))
+        kinds = list(zip(*np.unique(wanted, return_counts=True), strict=True))
+        records, late = (
+            sum(int(n) * self._size(int(width), late) for width, n in kinds)
+            for late in (False, True)
+        )
+        self._make_room(records, late)
+        for width, _ in kinds:
+            some = groups[wanted == width]
+            made = some[self.block[some] >= 0]
+            for had in _distinct(self.width[made]).tolist():
+                self._widen(made[self.width[made] == had], had, int(width))
+            self._begin(some[self.block[some] < 0], int(width))
 
     def _make_room(self, records: int, late: int) -> None:
         """Make sure that the pool has room for new records and for all late fields."""
@@ -227,51 +238,83 @@ class Store:
             first += len(cells)
 
     def _by_width(self, groups: Index) -> Iterator[tuple[Index, int]]:
-        for width in _distinct(self.width[groups]).tolist():
-            which = np.flatnonzero(self.width[groups] == width)
-            yield which, width
+        """Which of some groups have records of one width."""
+        have = np.flatnonzero(groups < self.block.size)
+        have = have[self.block[groups[have]] >= 0]
+        widths = self.width[groups[have]]
+        for width in _distinct(widths).tolist():
+            yield have[widths == width], width
 
     def fill(self, name: str, groups: Index, values: NDArray[Any]) -> None:
         """Write a field of some groups."""
         for which, _ in self._by_width(groups):
             self._scatter(groups[which], name, values[which])
 
-    def column(self, name: str, groups: int, features: int = 0) -> NDArray[Any]:
-        """A field of the first groups as one array; groups without it have their first values."""
+    def column(self, name: str, groups: int) -> NDArray[Any]:
+        """A field that is as long in all groups, of the first ones; those without it: as begun."""
         kind = np.int64 if name in self.layout.integers else np.float64
-        axes = self.layout.axes[name]
-        shape = self._shape(axes, features)
-        numbers = np.arange(min(groups, self.block.size))
-        late = name in self.layout.late
-        have = numbers[(self.late if late else self.block)[numbers] >= 0]
-        rows = have.size if late else groups
-        out = np.zeros((rows, *shape), dtype=kind)
-        if name in self.layout.ones:
-            out[...] = 1.0
-        for which, width in self._by_width(have):
-            found = self._gather(have[which], name)
-            kept = min(width, features)
-            cut = tuple(slice(kept) if axis == OWN else slice(None) for axis in axes)
-            target = which if late else have[which]
-            out[(target, *cut)] = found[(slice(None), *cut)]
+        shape = groups, *self._shape(self.layout.axes[name], 0)
+        out = np.full(shape, name in self.layout.ones, dtype=kind)
+        for which, _ in self._by_width(np.arange(groups)):
+            out[which] = self._gather(which, name)
         return out
 
-    def save(self, groups: int, features: int) -> Arrays:
-        """All fields of the first groups, with the columns of the features in use."""
-        fields = {name: self.column(name, groups, features) for name in self.layout.axes}
+    def save(self, groups: int, features: Index | int) -> Arrays:
+        """All fields of the first groups, in the first of the columns, so many for each.
+
+        Fields that have columns are one after the other, group by group.
+        """
+        widths = np.broadcast_to(features, (groups,))
+        fields = {}
+        placed = np.flatnonzero(self.late[:groups] >= 0)
         for name, axes in self.layout.axes.items():
+            some = placed if name in self.layout.late else np.arange(groups)
+            if OWN in axes or name in self.layout.late:
+                fields[name] = self._flat(name, some, widths[some])
+            else:
+                fields[name] = self.column(name, groups)
             if axes == ONE:
                 fields[name] = fields[name][:, 0]
         if self.layout.late:
             late = enlarge(self.late, (max(groups, self.late.size),), -1)[:groups]
             fields["place"] = np.where(late >= 0, np.cumsum(late >= 0) - 1, -1)
-            fields["placed"] = np.array([int((late >= 0).sum())])
+            fields["placed"] = np.array([placed.size])
         return fields
 
-    def load(self, arrays: Arrays, groups: int, features: int, width: int) -> None:
-        """Take over what :meth:`save` gave."""
+    def _flat(self, name: str, groups: Index, widths: Index) -> NDArray[Any]:
+        """A field of some groups, cut to so many columns, one after the other."""
+        axes = self.layout.axes[name]
+        kind = np.int64 if name in self.layout.integers else np.float64
+        sizes = self._sizes(axes, widths)
+        ends = np.cumsum(sizes)
+        out = np.full(int(sizes.sum()), name in self.layout.ones, dtype=kind)
+        for which, width, features in self._alike(groups, widths):
+            shape = which.size, *self._shape(axes, features)
+            own = np.full(shape, name in self.layout.ones, dtype=kind)
+            kept = min(width, features)
+            cut = (slice(None), *(slice(kept) if axis == OWN else slice(None) for axis in axes))
+            own[cut] = self._gather(groups[which], name)[cut]
+            places = (ends - sizes)[which][:, None] + np.arange(sizes[which[0]])
+            out[places] = own.reshape(places.shape)
+        return out
+
+    def _sizes(self, axes: Axes, widths: Index) -> Index:
+        """How many numbers a field has in groups so wide."""
+        fixed = int(np.prod(self._shape(axes, 1), dtype=np.int64))
+        sizes: Index = fixed * widths ** axes.count(OWN)
+        return sizes
+
+    def _alike(self, groups: Index, widths: Index) -> Iterator[tuple[Index, int, int]]:
+        """Which of some groups have records of one width, and are to be cut to one width."""
+        for which, width in self._by_width(groups):
+            for features in _distinct(np.sort(widths[which])).tolist():
+                yield which[widths[which] == features], width, features
+
+    def load(self, arrays: Arrays, groups: int, features: Index | int, width: int = 0) -> None:
+        """Take over what :meth:`save` gave, into records at least so wide."""
         everybody = np.arange(groups)
-        self.reserve(everybody, width)
+        widths = np.broadcast_to(features, (groups,))
+        self.reserve(everybody, width or rooms(widths))
         placed = everybody[:0]
         if self.layout.late:
             place = arrays["place"]
@@ -280,16 +323,26 @@ class Store:
             fits = np.array_equal(place[place >= 0], np.arange(placed.size))
             if not fits or (place < -1).any() or arrays["placed"].tolist() != [placed.size]:
                 raise ValueError("place does not fit the matrices")
-            self.late[placed] = self._take(placed.size, self._size(width, late=True))
+            for which, own in self._by_width(placed):
+                self.late[placed[which]] = self._take(which.size, self._size(own, late=True))
         for name, axes in self.layout.axes.items():
             some = placed if name in self.layout.late else everybody
-            shape = (some.size, *self._shape(axes, features))
             kind = np.dtype(np.int64 if name in self.layout.integers else np.float64)
+            sizes = self._sizes(axes, widths[some])
             array = arrays[name]
+            shape: tuple[int, ...] = (int(sizes.sum()),)
+            flat = OWN in axes or name in self.layout.late
+            if array.ndim > 1 or not flat:  # before schema 4 all groups had as many columns
+                shape = some.size, *self._shape(axes, int(widths.max(initial=0)))
             _check(name, array, shape[:1] if axes == ONE else shape, kind)
-            self._scatter(some, name, array.reshape(shape))
+            starts, numbers = np.cumsum(sizes) - sizes, array.reshape(-1)
+            for which, _, wide in self._alike(some, widths[some]):
+                places = starts[which][:, None] + np.arange(sizes[which[0]])
+                found = numbers[places].reshape(which.size, *self._shape(axes, wide))
+                self._scatter(some[which], name, found)
         if self._keeper() is not None:
-            self._keeper().opened(everybody, features)
+            for which, _, wide in self._alike(everybody, widths):
+                self._keeper().opened(everybody[which], wide)
 
     def _shape(self, axes: Axes, width: int) -> tuple[int, ...]:
         sizes = {LEARNER: self.learners, EXTENT: self.extent, OWN: width}

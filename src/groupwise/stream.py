@@ -9,13 +9,14 @@ bit.
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from groupwise.arrays import Index, Vector
-from groupwise.errors import ConfigurationError
+from groupwise.errors import ConfigurationError, GroupwiseError
 from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import Parts, subsequences
 from groupwise.protocols import Awake, Row
@@ -64,10 +65,13 @@ class Work:
         self, chunk: Chunk, number: int, slots: NDArray[np.int32], reduction: Reduction
     ) -> None:
         self.number = number
+        self.reached: int | None = None
+        """The row of this chunk that was last asked for, or not settled."""
         self.cells, self.indptr, self.groups, self.weights, self.labels, self.names = chunk
         self.features = len(self.names)
         self.parts = Parts(*subsequences(self.indptr, self.groups, slots))
         self.queue = np.zeros(1, dtype=np.int64)
+        self.laid_out = {bank: bank.lay_out(self) for bank in reduction.banks}
         self.outcome = Outcome.empty(self.labels.size, self.groups.size, reduction.experts)
         # A bank writes to the outcome itself where it is the only one.
         alone = len(reduction.banks) == 1
@@ -78,6 +82,7 @@ class Work:
         for t, label in enumerate(self.labels.tolist()):
             part = slice(*self.indptr[t : t + 2])
             if part.start < part.stop:
+                self.reached = t
                 awake = Awake(self.groups[part], self.weights[part])
                 yield part, self.number + t, awake, Row(*self.cells.row(t), self.names), label
 
@@ -95,7 +100,7 @@ class Stream:
     def __init__(self, reduction: Reduction, baseline: int, number: int, jobs: int | None) -> None:
         self.reduction = reduction
         self.baseline = baseline
-        self.number = number
+        self.number = self.first = number
         self.jobs = job_count(jobs)
 
     def run(self, chunks: Iterable[Chunk], done: Callable[[Outcome], None]) -> None:
@@ -120,7 +125,18 @@ class Stream:
         """Run the learners over a chunk: compiled ones, in several threads at once, or others."""
         for bank, advice in zip(self.reduction.banks, work.advice, strict=True):
             if bank.compiled == compiled:
-                bank.run(work, advice)
+                with self._at_row(work):
+                    bank.run(work, advice)
+
+    @contextmanager
+    def _at_row(self, work: Work) -> Iterator[None]:
+        """Say of an error at which row of the stream it was."""
+        try:
+            yield
+        except GroupwiseError as error:
+            if error.row is None and work.reached is not None:
+                error.row = work.number - self.first + work.reached
+            raise
 
     def _finish(self, work: Work | None, others: list[Future[None]]) -> None:
         """Help with the learners until all are through the chunk."""
@@ -138,16 +154,24 @@ class Stream:
         """The aggregator and the books over the rows of a chunk."""
         if work is None:
             return
-        if self.reduction.in_python:
-            self._settle_rows(work)
-        else:
-            rows = work.indptr, work.groups, work.weights, work.labels
-            losses = np.empty_like(work.outcome.advice)
-            self.reduction.settle_stream(
-                *rows, work.number, self.baseline, NOBODY, *work.outcome, losses
-            )
+        with self._at_row(work):
+            if self.reduction.in_python:
+                self._settle_rows(work)
+            else:
+                self._settle_all(work)
         self.number = work.number + work.labels.size
         done(work.outcome)
+
+    def _settle_all(self, work: Work) -> None:
+        """The same, for an aggregator that is compiled."""
+        rows = work.indptr, work.groups, work.weights, work.labels
+        losses = np.empty_like(work.outcome.advice)
+        numbers = work.number, self.baseline, NOBODY
+        settled = self.reduction.settle_stream(*rows, *numbers, *work.outcome, losses)
+        if settled < work.labels.size:
+            work.reached = settled
+            part = slice(*work.indptr[settled : settled + 2])
+            raise self.reduction.refusal(work.outcome.advice[part])
 
     def _settle_rows(self, work: Work) -> None:
         """The same, row by row, for an aggregator written in Python."""

@@ -7,14 +7,18 @@ from typing import Any, cast
 import numpy as np
 
 from groupwise.aggregators import AdaNormalHedge, Specialists
-from groupwise.errors import ConfigurationError, is_finite, named
-from groupwise.groups import Group, pairs
+from groupwise.arrays import LARGEST
+from groupwise.errors import ConfigurationError, SnapshotError, is_finite, named
+from groupwise.features import Encoder
+from groupwise.groups import Group, Groups, pairs
 from groupwise.learners import FTPL, ContextualFTPL, Ridge
 from groupwise.learners.actions import Policies
+from groupwise.learners.wrapped import name_of
 from groupwise.losses import Loss, Square
 from groupwise.protocols import Aggregator, Banked, Learner
 
 SEED_LIMIT = 2**63
+MASSES = f"from {1.0 / LARGEST:g} to {LARGEST:g}"
 AnyLearner = Learner | Banked
 _AGGREGATORS = (AdaNormalHedge, Specialists)
 
@@ -65,6 +69,30 @@ def as_loss(loss: Loss | None) -> Loss:
     return loss
 
 
+def encoder_for(
+    learners: Sequence[Any],
+    features: Any,
+    indicators: bool,
+    groups: Groups,
+    intercept: bool,
+) -> Encoder:
+    """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
+    widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
+    if not widths:
+        return Encoder(features, indicators, groups, intercept)
+    if not any(widths):
+        if features is not None:
+            raise ConfigurationError("These learners use no features: leave features out.")
+        return Encoder([], True, groups)
+    if features is None:
+        raise ConfigurationError(
+            "Name the fields that make a context with features=[...], in the order of the columns "
+            "of contexts."
+        )
+    ranges = features if isinstance(features, Mapping) else dict.fromkeys(features, (0.0, 1.0))
+    return Encoder(ranges, False, groups)
+
+
 def with_intersections(declarations: Sequence[Group], intersections: int | None) -> Sequence[Group]:
     """The declarations, with all pairs of them where two-way intersections are asked for."""
     if intersections in (None, 1) and not isinstance(intersections, bool):
@@ -83,15 +111,20 @@ def checked_seed(seed: int) -> int:
     return int(seed)
 
 
+def is_mass(mass: Any) -> Any:
+    """Is it a prior mass that can be computed with, a number or each of an array?"""
+    return (mass >= 1.0 / LARGEST) & (mass <= LARGEST)
+
+
 def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
     """The prior masses by group name, all positive."""
     prior = {} if prior is None else prior
     if not isinstance(prior, Mapping):
         raise ConfigurationError("prior must be a mapping from group name to a positive mass.")
     for name, mass in prior.items():
-        if not isinstance(name, str) or not is_finite(mass) or mass <= 0.0:
+        if not isinstance(name, str) or not is_finite(mass) or not is_mass(mass):
             raise ConfigurationError(
-                f"prior[{name!r}] = {mass!r}: give group names positive, finite masses."
+                f"prior[{name!r}] = {mass!r}: give group names positive masses, {MASSES}."
             )
     return {name: float(mass) for name, mass in prior.items()}
 
@@ -132,6 +165,18 @@ def part_to_dict(part: object) -> dict[str, Any] | None:
     if hasattr(part, "to_dict"):
         return cast(dict[str, Any] | None, part.to_dict())
     return {"type": type(part).__name__, **asdict(cast(Any, part))}
+
+
+def part_to_save(part: object) -> dict[str, Any]:
+    """The same; SnapshotError where it cannot be saved."""
+    fields = part_to_dict(part)
+    if fields is None:
+        raise SnapshotError(
+            f"{name_of(part)} cannot be saved in a snapshot: only groupwise's own learners and "
+            "aggregators can, and those of yours that groupwise.register knows. Keep "
+            "the stream and replay it, or use learners.Ridge."
+        )
+    return fields
 
 
 def part_from_dict(fields: Mapping[str, Any]) -> Any:

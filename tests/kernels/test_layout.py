@@ -14,7 +14,6 @@ from numba import njit
 import groupwise as gw
 from groupwise import archive
 from groupwise.arrays import Flags, Index, Vector
-from groupwise.errors import SnapshotError
 from groupwise.kernels.contextual_ftpl import HISTORY
 from groupwise.kernels.ftpl import COSTS
 from groupwise.kernels.hindsight import SUMS
@@ -222,19 +221,21 @@ def test_a_copy_of_a_table_is_the_table():
 
 
 def figures(path):
-    """All that a model says, now and when it goes on; the message where it cannot be read."""
+    """All that a model says, now and when it goes on; the message where it fails."""
+    said = []
     try:
         model = gw.load(path)
-    except SnapshotError as error:
-        return str(error)
-    said = [model.regret().rows]
-    generator = np.random.default_rng(1)
-    for _ in range(10):
-        row = {"g": str(generator.integers(3)), "u": generator.normal(), "v": generator.normal()}
-        ticket = model.predict(row)
-        said.append([ticket.prediction, *ticket.advice.ravel(), *ticket.weights.ravel()])
-        model.learn(ticket, float(generator.random()))
-    return repr([*said, model.regret().rows])
+        said.append(model.regret().rows)
+        generator = np.random.default_rng(1)
+        for _ in range(10):
+            u, v = generator.normal(size=2)
+            ticket = model.predict({"g": str(generator.integers(3)), "u": u, "v": v})
+            said.append([ticket.prediction, *ticket.advice.ravel(), *ticket.weights.ravel()])
+            model.learn(ticket, float(generator.random()))
+        said.append(model.regret().rows)
+    except gw.GroupwiseError as error:
+        said.append(str(error))
+    return repr(said)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # figures in the wrong place overflow

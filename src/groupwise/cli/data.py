@@ -19,6 +19,7 @@ from groupwise.cli.options import (
     Order,
     Target,
     show_summary,
+    tell,
     warn,
 )
 
@@ -109,7 +110,7 @@ def init(
         return
     write(out, text)
     warn(*notes)
-    typer.echo(f"Wrote {out}")
+    tell(out, f"Wrote {out}")
 
 
 def compare(

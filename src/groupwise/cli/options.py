@@ -106,6 +106,13 @@ def warn(*messages: str) -> None:
         typer.echo(f"groupwise: {message}", err=True)
 
 
+def tell(out: Path, message: str) -> None:
+    """Say what was written; beside a device or a pipe, which may be standard output itself."""
+    from groupwise.writing import is_stream
+
+    typer.echo(message, err=is_stream(out))
+
+
 def show_summary(finished: "Finished") -> None:
     """The worst groups, and a sentence about the worst."""
     from groupwise.files.tables import summary, verdicts

@@ -157,8 +157,9 @@ class Encoder:
 
     def announce(self) -> None:
         """Warn, once, of each field that has come to have more values than features."""
-        while self.unsaid:
-            name, most = self.unsaid.pop(0), self.max_levels
+        names, self.unsaid = self.unsaid, []
+        most = self.max_levels
+        for name in names:
             warnings.warn(
                 f"Column {name!r} has more than {most} values: the further ones are hashed into "
                 f"{most} features, which they share; groups stay one per value. Raise max_levels, "

@@ -32,6 +32,8 @@ MANY = 1_000
 """So many groups from one column deserve a warning."""
 MOST = 3
 """Models to be compared at a time, for the sake of tables and colours."""
+NARROWEST, WIDEST = 1e-100, 1e100
+"""Ranges of labels whose squares, and sums of these, are numbers."""
 SUSPICIOUS = 0.95
 """A feature that correlates so with the label may be known only when the label is."""
 
@@ -289,6 +291,12 @@ def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, fl
         )
     if not low < high:
         raise ConfigurationError(f"The range {low:g},{high:g} is not one: LOW is below HIGH.")
+    if not NARROWEST <= high - low <= WIDEST:
+        raise ConfigurationError(
+            f"The label's range {low:g},{high:g} is {high - low:g} wide, and losses are the square "
+            f"of that, which is beyond what can be computed with. Multiply {quoted(label.name)} by "
+            "a constant."
+        )
     for value in (label.low, label.high):
         if not low <= value <= high:
             raise DataError(

@@ -62,10 +62,12 @@ def read_config(path: Path | None) -> Request:
         return _request(tomllib.loads(path.read_text("utf-8")))
     except OSError as error:
         raise ConfigurationError(f"Cannot read {path}: {error.strerror or error}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
     except (ConfigurationError, GroupError) as error:
         raise ConfigurationError(f"{path}: {error}") from None
+    except (ValueError, OverflowError) as error:  # what is no TOML, no text, or no number
+        raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path} is nested too deeply.") from None
 
 
 def _request(found: dict[str, Any]) -> Request:

@@ -14,7 +14,8 @@ def exponent(regret, absolute):
     """(R+1)² / 3(C+1); minus infinity where w is 0."""
     if regret <= -1.0:
         return -math.inf
-    return (regret + 1.0) * (regret + 1.0) / (3.0 * (absolute + 1.0))
+    # Squares of large sums would overflow; R ≤ C, so the quotient does not.
+    return (regret + 1.0) * ((regret + 1.0) / (3.0 * (absolute + 1.0)))
 
 
 @inlined

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from numba import types
@@ -97,19 +98,21 @@ class Kernel:
 
     def __init__(self, function: Callable[[Any, Any], Any]) -> None:
         self.function = function
-
-    @cached_property
-    def _compiled(self) -> Any:
-        signature = types.int64(types.int64, types.int64)
-        options = {"nopython": True, "error_model": "numpy", "_nrt": False}
-        made = _Callback(self.function, signature, options)
-        made.compile()
-        return made
+        self._making = Lock()
+        self._made: Any = None
 
     @property
     def pointer(self) -> Any:
         """What ``call`` takes."""
-        return self.function if INTERPRETED else self._compiled.address
+        if INTERPRETED:
+            return self.function
+        with self._making:  # two would not both be held on to, and one be gone when it is called
+            if self._made is None:
+                signature = types.int64(types.int64, types.int64)
+                options = {"nopython": True, "error_model": "numpy", "_nrt": False}
+                self._made = _Callback(self.function, signature, options)
+                self._made.compile()
+        return self._made.address
 
 
 def ready(functions: dict[Any, tuple[Any, ...]]) -> list[Any]:

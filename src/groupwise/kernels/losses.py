@@ -16,6 +16,23 @@ CODES = {
 
 
 @inlined
+def _logarithm(p, complement):
+    """ln p, from whichever of p and 1 − p has more digits of it."""
+    return math.log1p(-complement) if p > 0.5 else math.log(p)
+
+
+@inlined
+def log_loss(scale, p, complement, y):
+    """(−y ln p − (1 − y) ln(1 − p)) / scale; 1 − p is given, as a p near 1 has lost its digits."""
+    loss = 0.0
+    if y > 0.0:
+        loss -= y * _logarithm(p, complement)
+    if y < 1.0:
+        loss -= (1.0 - y) * _logarithm(complement, p)
+    return loss / scale
+
+
+@inlined
 def value(kind, scale, advice, y):
     """The loss of ``advice`` on label ``y``, divided by ``scale`` (1 but for the log loss)."""
     if kind == SQUARE:
@@ -25,10 +42,5 @@ def value(kind, scale, advice, y):
     if kind == ZERO_ONE:
         return 0.0 if advice == y else 1.0
     if kind == LOG:
-        loss = 0.0
-        if y > 0.0:
-            loss -= y * math.log(advice) if advice > 0.0 else -math.inf
-        if y < 1.0:
-            loss -= (1.0 - y) * math.log1p(-advice) if advice < 1.0 else -math.inf
-        return loss / scale
+        return log_loss(scale, advice, 1.0 - advice, y)
     return math.nan

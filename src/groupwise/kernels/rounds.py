@@ -12,7 +12,7 @@ from groupwise.arrays import Vector
 from groupwise.kernels.adanormalhedge import exponent, spread
 from groupwise.kernels.compiled import entry, inlined, lean
 from groupwise.kernels.layout import LEARNER, ONE, Layout, Message, open_place
-from groupwise.kernels.losses import value
+from groupwise.kernels.losses import LOG, log_loss, value
 from groupwise.kernels.philox import AGGREGATOR, uniform
 from groupwise.kernels.specialists import substitution
 from groupwise.kernels.stretch import open_awake
@@ -26,6 +26,8 @@ PLAYS = {"mean": MEAN, "sample": SAMPLE, "substitution": SUBSTITUTION}
 
 NOBODY, LAST = -1, -2
 """Which awake group's first learner is the single model: none, or the last group's."""
+SMALL = 1e-100
+"""Memberships below this, which a mass might make 0, are weighed in logarithms."""
 MANY = 2_048
 """Groups from which on their figures are fetched ahead."""
 
@@ -42,7 +44,12 @@ class Experts(NamedTuple):
 
 
 class Books(NamedTuple):
-    """Sums over the settled rounds of a group, weighted by membership."""
+    """Sums over the settled rounds of a group, weighted by membership.
+
+    Certificates are differences of some of them, so these have beside them what rounding has left
+    out (Kahan's and Babuška's sums): after n rounds the two together miss their sum by some 1e-16
+    of it, where plain sums miss theirs by up to n times as much.
+    """
 
     rounds: Vector
     loss: Vector
@@ -52,6 +59,9 @@ class Books(NamedTuple):
     baseline_loss: Vector
     expert_loss: Vector
     """Losses of each learner of the group, at settlement."""
+    loss_rest: Vector
+    delay_rest: Vector
+    expert_loss_rest: Vector
 
 
 class Settings(NamedTuple):
@@ -62,7 +72,7 @@ class Settings(NamedTuple):
     loss: int
     seed: int
     numbers: Vector
-    """η, the loss's scale, and the range that advice is clipped to."""
+    """η, the loss's scale, the range that advice is clipped to, and the largest there may be."""
     largest: Vector
     """The largest |r_i| of any expert in any round; above 1 the guarantee is void."""
     experts: int
@@ -79,10 +89,54 @@ BOOKS = Layout(
         "delay": ONE,
         "baseline_loss": ONE,
         "expert_loss": (LEARNER,),
+        "loss_rest": ONE,
+        "delay_rest": ONE,
+        "expert_loss_rest": (LEARNER,),
     },
 )
 SETTINGS = Message(Settings)
 experts_of, books_of, open_settings = EXPERTS.view, BOOKS.view, SETTINGS.open
+
+
+@inlined
+def products(settings, groups, weights, probabilities, top):
+    """q_i I_i w_i / exp(top), from ln w_i less ln spread; their sum."""
+    spreads = settings.aggregator == ADA_NORMAL_HEDGE and top > -math.inf
+    place = open_place(settings.experts)
+    total = 0.0
+    for a in range(probabilities.shape[0]):
+        own = experts_of(place, groups[a])
+        for k in range(probabilities.shape[1]):
+            below = probabilities[a, k] - top
+            probabilities[a, k] = own.mass[k] * weights[a]
+            if below < 0.0:
+                probabilities[a, k] *= math.exp(below)
+            if spreads and probabilities[a, k] > 0.0:
+                probabilities[a, k] *= spread(own.regret[k], own.absolute[k])
+            total += probabilities[a, k]
+    return total
+
+
+@inlined
+def products_of_logarithms(settings, groups, weights, probabilities, top):
+    """The same up to a common factor, where the products themselves might all be 0."""
+    spreads = settings.aggregator == ADA_NORMAL_HEDGE and top > -math.inf
+    place = open_place(settings.experts)
+    highest = -math.inf
+    for a in range(probabilities.shape[0]):
+        own = experts_of(place, groups[a])
+        for k in range(probabilities.shape[1]):
+            found = 0.0 if top == -math.inf else probabilities[a, k]
+            if spreads and found > -math.inf:
+                found += math.log(spread(own.regret[k], own.absolute[k]))
+            probabilities[a, k] = found + math.log(own.mass[k]) + math.log(weights[a])
+            highest = max(highest, probabilities[a, k])
+    total = 0.0
+    for a in range(probabilities.shape[0]):
+        for k in range(probabilities.shape[1]):
+            probabilities[a, k] = math.exp(probabilities[a, k] - highest)
+            total += probabilities[a, k]
+    return total
 
 
 @inlined
@@ -95,25 +149,20 @@ def weigh(settings, groups, weights, probabilities):
     place = open_place(settings.experts)
     count, learners = probabilities.shape
     top = -math.inf
+    least = math.inf
     for a in range(count):
         own = experts_of(place, groups[a])
+        least = min(least, weights[a])
         for k in range(learners):
             if kind == ADA_NORMAL_HEDGE:
                 probabilities[a, k] = exponent(own.regret[k], own.absolute[k])
             elif kind == SPECIALISTS:
                 probabilities[a, k] = eta * own.regret[k]
             top = max(top, probabilities[a, k])
-    total = 0.0
-    for a in range(count):
-        own = experts_of(place, groups[a])
-        for k in range(learners):
-            below = probabilities[a, k] - top
-            probabilities[a, k] = own.mass[k] * weights[a]
-            if below < 0.0:
-                probabilities[a, k] *= math.exp(below)
-            if kind == ADA_NORMAL_HEDGE and top > -math.inf and probabilities[a, k] > 0.0:
-                probabilities[a, k] *= spread(own.regret[k], own.absolute[k])
-            total += probabilities[a, k]
+    if least < SMALL:
+        total = products_of_logarithms(settings, groups, weights, probabilities, top)
+    else:
+        total = products(settings, groups, weights, probabilities, top)
     for a in range(count):
         for k in range(learners):
             probabilities[a, k] /= total
@@ -146,36 +195,73 @@ def expectation(probabilities, values):
 
 
 @inlined
+def complement(probabilities, values):
+    """Σ p_i (1 − v_i), with all its digits where Σ p_i v_i is near 1."""
+    total = 0.0
+    for a in range(values.shape[0]):
+        for k in range(values.shape[1]):
+            total += probabilities[a, k] * (1.0 - values[a, k])
+    return total
+
+
+@inlined
+def clipped(x, low, high):
+    """x, or the end of the range that it is beyond; what is not a number stays so."""
+    if x < low:
+        return low
+    return high if x > high else x
+
+
+@inlined
 def play_now(settings, groups, weights, number, advice, probabilities):
     """Clip the advice, weigh the experts, play. Changes no state.
 
-    The play is the mean of the advice, the advice of one expert, or the substitution.
+    The play is the mean of the advice, the advice of one expert, or the substitution. It is not a
+    number, and the advice as it was from there on, where some advice is none or too large.
     """
-    low, high = settings.numbers[2], settings.numbers[3]
+    low, high, largest = settings.numbers[2], settings.numbers[3], settings.numbers[4]
     count, learners = advice.shape
     for a in range(count):
         for k in range(learners):
-            advice[a, k] = min(high, max(low, advice[a, k]))
+            if not abs(advice[a, k]) <= largest:
+                return math.nan
+            advice[a, k] = clipped(advice[a, k], low, high)
     weigh(settings, groups, weights, probabilities)
     if settings.play == SUBSTITUTION:
         return substitution(settings.numbers[0], probabilities, advice)
     if settings.play == SAMPLE:
         place = draw(settings.seed, number, probabilities)
         return advice[place // learners, place % learners]
-    return expectation(probabilities, advice)
+    return clipped(expectation(probabilities, advice), low, high)
 
 
 @inlined
 def losses_of(settings, prediction, y, advice, probabilities, losses):
-    """losses of the advice on y, and ℓ̂, what the aggregator is charged: ``(charged, realised)``."""
+    """losses of the advice on y, and ℓ̂, what the aggregator is charged: ``(charged, realised)``.
+
+    A mean of probabilities is charged for Σ p_i a_i and Σ p_i (1 − a_i): the prediction shown is
+    the first of them, rounded, and near 1 a double has few digits of the second.
+    """
     scale = settings.numbers[1]
     for a in range(advice.shape[0]):
         for k in range(advice.shape[1]):
             losses[a, k] = value(settings.loss, scale, advice[a, k], y)
-    realised = value(settings.loss, scale, prediction, y)
+    if settings.loss == LOG and settings.play == MEAN and advice.size > 0:
+        p, rest = expectation(probabilities, advice), complement(probabilities, advice)
+        realised = log_loss(scale, p, rest, y)
+    else:
+        realised = value(settings.loss, scale, prediction, y)
     if settings.play == SAMPLE:
         return expectation(probabilities, losses), realised
     return realised, realised
+
+
+@inlined
+def add(total, rest, k, amount):
+    """total[k] += amount; what is lost in that goes to ``rest``."""
+    before = total[k]
+    total[k] = before + amount
+    rest[k] += (before - total[k]) + amount
 
 
 @inlined
@@ -193,11 +279,11 @@ def enter(settings, groups, weights, stands_for, losses, charged, played, realis
             expert.regret[k] += regret
             expert.absolute[k] += abs(regret)
             settings.largest[0] = max(settings.largest[0], abs(regret))
-            book.expert_loss[k] += weight * losses[a, k]
+            add(book.expert_loss, book.expert_loss_rest, k, weight * losses[a, k])
         book.rounds[0] += weight
-        book.loss[0] += weight * played
+        add(book.loss, book.loss_rest, 0, weight * played)
         book.realised_loss[0] += weight * realised
-        book.delay[0] += weight * (played - charged)
+        add(book.delay, book.delay_rest, 0, weight * (played - charged))
         book.baseline_loss[0] += weight * single
 
 
@@ -229,12 +315,15 @@ def settle(message, awake_message, number, y, stands_for, baseline, said, played
     ``said`` has room for advice, probabilities and losses, of so many groups or more. ``baseline``
     is the place of the awake group whose first learner is the single model, or NOBODY, or LAST.
     ``played``, ``realised`` and ``single`` are the losses of what was played; ``played`` is not a
-    number where that is this very play. Returns the play as of now.
+    number where that is this very play. Returns the play as of now; where that is not a number
+    nothing is entered.
     """
     settings, awake = open_settings(message), open_awake(awake_message)
     count = awake.count  # of rows in use: there may be room for more
     advice, probabilities, losses = said[0, :count], said[1, :count], said[2, :count]
     prediction = play_now(settings, awake.groups, awake.weights, number, advice, probabilities)
+    if math.isnan(prediction):
+        return prediction
     charged, own = losses_of(settings, prediction, y, advice, probabilities, losses)
     if math.isnan(played):
         played, realised = charged, own
@@ -259,7 +348,7 @@ def _fetch(settings, group):
     """Ask for a group's figures."""
     for message in (settings.experts, settings.books):
         place = open_place(message)
-        prefetch(place.pool, place.block[group], 2 * place.learners + 6)
+        prefetch(place.pool, place.block[group], 2 * place.learners + 8)
 
 
 @lean
@@ -283,7 +372,8 @@ def settle_stream(
 
     Row t has the awake groups ``groups[indptr[t]:indptr[t + 1]]``; advice, probabilities and losses
     are aligned with that list. The first learner of the group ``baseline`` is the single model;
-    ``nobody`` is played where no group is awake.
+    ``nobody`` is played where no group is awake. Returns how many rows were settled: all, or those
+    before the first whose play is not a number.
     """
     settings = open_settings(message)
     many = open_place(settings.books).groups > MANY
@@ -301,12 +391,15 @@ def settle_stream(
         awake, member = groups[first:last], weights[first:last]
         said, odds, lost = advice[first:last], probabilities[first:last], losses[first:last]
         prediction[t] = play_now(settings, awake, member, first_number + t, said, odds)
+        if math.isnan(prediction[t]):
+            return t
         expected[t], realised[t] = losses_of(settings, prediction[t], y, said, odds, lost)
         single = math.nan
         for e in range(last - first):
             if awake[e] == baseline:
                 single = lost[e, 0]
         enter(settings, awake, member, 1.0, lost, expected[t], expected[t], realised[t], single)
+    return labels.size
 
 
 _SAID = types.float64[:, :, ::1]

@@ -15,6 +15,7 @@ from numba import types
 from groupwise.arrays import LARGEST, Flags, Index, Vector
 from groupwise.kernels.addresses import INTERPRETED, address_of, call, next_of
 from groupwise.kernels.cells import padded, tidy
+from groupwise.kernels.columns import FULL, admit, columns_of, lay
 from groupwise.kernels.compiled import entry, inlined, lean
 from groupwise.kernels.layout import Message, address, open_place
 from groupwise.kernels.vectors import prefetch
@@ -35,13 +36,15 @@ READY, NO_ROOM, TOO_LARGE = 0, 1, 2
 class Stretch(NamedTuple):
     """Rounds ``first`` to ``last`` of a group, and room to work in.
 
-    Round i is row ``rows[i]``, whose features are ``values[indptr[row]:indptr[row + 1]]`` at
-    ``indices`` (see ``kernels.cells``) and whose label is ``labels[row]``; its weight in the group
-    is ``weights[entries[i]]``, and the advice of learner k goes to
+    Round i is row ``rows[i]``, whose features are ``values[indptr[row]:indptr[row + 1]]`` in those
+    of the group's columns that ``cells_of`` tells, and whose label is ``labels[row]``; its weight
+    in the group is ``weights[entries[i]]``, and the advice of learner k goes to
     ``advice[entries[i] * columns + column + k]``.
     """
 
     group: int
+    width: int
+    """How many of the group's columns have been used, in whole vectors; all others are 0."""
     first: int
     last: int
     column: int
@@ -51,9 +54,10 @@ class Stretch(NamedTuple):
     weights: Vector
     labels: Vector
     indptr: Index
-    indices: Index
     values: Vector
-    full: Flags
+    places: Index
+    """Where the positions of a round begin; FULL where it has none (``kernels.columns``)."""
+    positions: Index
     advice: Vector
     stands_for: Vector
     """One number: how many rounds a label stands for in the books; 1 unless feedback is partial."""
@@ -70,14 +74,20 @@ class Crew(NamedTuple):
     learn: Index
     states: Index
     first: Index
+    seen: int
+    """The columns of the groups."""
+    counts: Index
+    """How many columns each awake group has with the row."""
+    indices: Index
+    full: Flags
     stretch: Index
     """The message of the stretch that single rounds use; from here on what is in it."""
     entries: Index
     labels: Vector
     indptr: Index
-    indices: Index
     values: Vector
-    full: Flags
+    places: Index
+    positions: Index
     stands_for: Vector
     features: int
     """How many features there is room for."""
@@ -95,8 +105,24 @@ class AwakeGroups(NamedTuple):
 
 STRETCH, CREW, AWAKE = Message(Stretch), Message(Crew), Message(AwakeGroups)
 open_stretch, open_crew, open_awake = STRETCH.open, CREW.open, AWAKE.open
-GROUP, FIRST, LAST, COLUMN = (STRETCH.slots[x] for x in ("group", "first", "last", "column"))
+GROUP, USED, FIRST, LAST, COLUMN = (
+    STRETCH.slots[x] for x in ("group", "width", "first", "last", "column")
+)
 WEIGHTS, ADVICE = STRETCH.slots["weights"], STRETCH.slots["advice"]
+
+
+@inlined
+def cells_of(stretch, i):
+    """Where the cells of round i are: ``positions[first:last]`` and ``values[start:stop]``.
+
+    A row without positions is full: its values are those of the group's first columns. Otherwise
+    positions are in no order, and one may come twice, with a value of 0.
+    """
+    row, first = stretch.rows[i], stretch.places[i]
+    start, stop = stretch.indptr[row], stretch.indptr[row + 1]
+    if first == FULL:
+        return 0, 0, start, stop
+    return first, first + stop - start, start, stop
 
 
 @inlined
@@ -105,27 +131,49 @@ def _lay_out(crew, awake, xi, xv, said):
     last = 0
     for k in range(xi.size):
         last = max(last, xi[k])
-    width = padded(last + 1)
-    if awake.count > crew.awake or width > crew.features:
+    if awake.count > crew.awake or padded(last + 1) > crew.features:
         return NO_ROOM
-    for part in range(crew.parts):
-        place = open_place(crew.states[part])
-        for a in range(awake.count):
-            group = awake.groups[a]
-            if group >= place.groups or place.block[group] < 0 or place.width[group] < width:
+    listed, size = tidy(xi, xv, crew.indices, crew.values)
+    seen = open_place(crew.seen)
+    for a in range(awake.count):
+        group = awake.groups[a]
+        if group >= seen.groups or seen.block[group] < 0:
+            return NO_ROOM
+        start = a * crew.features
+        given, values = crew.indices[:listed], crew.values[:size]
+        own, out = columns_of(seen, group), crew.positions[start : start + size]
+        count, written = lay(own, given, values, listed < size, out)
+        crew.counts[a] = count
+        crew.places[a] = start if written > 0 else FULL
+        if padded(count) > seen.width[group]:
+            return NO_ROOM
+        for part in range(crew.parts):
+            place = open_place(crew.states[part])
+            if group >= place.groups or place.width[group] < padded(count):
                 return NO_ROOM
-    positions, size = tidy(xi, xv, crew.indices, crew.values)
     crew.indptr[1] = size
-    crew.full[0] = positions == 0
+    crew.full[0] = listed < size
     crew.stretch[WEIGHTS] = address_of(awake.weights)
     crew.stretch[ADVICE] = address_of(said)
     return READY
 
 
 @inlined
+def _admit(crew, seen, a, group):
+    """Make the columns of the row that was laid out the group's own."""
+    own = columns_of(seen, group)
+    if crew.counts[a] > own.count[0]:
+        size, start = crew.indptr[1], a * crew.features
+        given, values = crew.indices[:size], crew.values[:size]
+        positions = crew.positions[start : start + size]
+        admit(own, given, values, crew.full[0], positions, crew.counts[a])
+
+
+@inlined
 def _round_of(crew, a, group, part):
     """Make the stretch of single rounds that of one awake group, for one part of the crew."""
     crew.stretch[GROUP] = group
+    crew.stretch[USED] = padded(crew.counts[a])
     crew.stretch[FIRST] = a
     crew.stretch[LAST] = a + 1
     crew.stretch[COLUMN] = crew.first[part]
@@ -156,7 +204,9 @@ def step(message, awake_message, xi, xv, label, stands_for, said):
         return NO_ROOM
     crew.labels[0] = label
     crew.stands_for[0] = stands_for
+    seen = open_place(crew.seen)
     for a in range(awake.count):
+        _admit(crew, seen, a, awake.groups[a])
         for part in range(crew.parts):
             _round_of(crew, a, awake.groups[a], part)
             call(crew.learn[part], crew.states[part], address_of(crew.stretch))
@@ -164,12 +214,11 @@ def step(message, awake_message, xi, xv, label, stands_for, said):
 
 
 @lean
-def run(message, stretch, queue, groups, starts):
+def run(message, stretch, queue, groups, starts, widths):
     """All rounds of groups from the queue, each in its order, until the queue is empty.
 
-    Group ``groups[i]`` has the rounds ``starts[i]`` to ``starts[i + 1]`` of ``stretch``, the words
-    of a message. The first part says how far the others go with it, and begins again there: the
-    sums of hindsight stop where learners are to be renewed from them.
+    Group ``groups[i]``, ``widths[i]`` of whose columns are in use, has the rounds ``starts[i]`` to
+    ``starts[i + 1]`` of ``stretch``, the words of a message.
     """
     crew = open_crew(message)
     total = groups.size
@@ -186,16 +235,11 @@ def run(message, stretch, queue, groups, starts):
                         prefetch(table, groups[i + 4], 1)
                     prefetch(place.pool, place.block[groups[i + 2]], FETCHED)
             stretch[GROUP] = groups[i]
-            stretch[FIRST] = starts[i]
-            while stretch[FIRST] < starts[i + 1]:
-                end = starts[i + 1]
-                for part in range(crew.parts):
-                    stretch[LAST] = end
-                    stretch[COLUMN] = crew.first[part]
-                    reached = call(crew.learn[part], crew.states[part], address_of(stretch))
-                    if part == 0:
-                        end = reached
-                stretch[FIRST] = end
+            stretch[USED] = widths[i]
+            stretch[FIRST], stretch[LAST] = starts[i], starts[i + 1]
+            for part in range(crew.parts):
+                stretch[COLUMN] = crew.first[part]
+                call(crew.learn[part], crew.states[part], address_of(stretch))
         turn = next_of(queue, batch)
 
 

@@ -8,14 +8,16 @@ from numpy.typing import ArrayLike
 
 from groupwise.arrays import Index, Vector, capacity
 from groupwise.errors import TooLargeError
-from groupwise.kernels import stretch
+from groupwise.kernels import columns, gram, hindsight, stretch
+from groupwise.kernels.cells import of_sparse
 from groupwise.kernels.compiled import Kernel, ready
-from groupwise.kernels.hindsight import SUMS, record
-from groupwise.kernels.layout import Layout, address, room
+from groupwise.kernels.layout import LANES, Layout, address, room, rooms
 from groupwise.losses import Loss
-from groupwise.protocols import Awake, Bank, Row
-from groupwise.regret.hindsight import gram_matrix, least_squares_loss
-from groupwise.store import Store
+from groupwise.protocols import Awake, Bank, Hindsight, Row
+from groupwise.regret.hindsight import factored
+from groupwise.store import Arrays, Store
+
+NONE: Index = np.zeros(0, dtype=np.int64)
 
 
 def joint(bounds: "Sequence[Vector | None]") -> Vector | None:
@@ -41,22 +43,19 @@ class CompiledBank:
     """Advice on the one round of a stretch (``kernels.stretch``); changes nothing."""
     learn: ClassVar[Kernel]
     """Advice, then the update, for every round of a stretch."""
-    wants_sums: ClassVar[bool] = False
-    """Do the kernels look at the sums of hindsight, ``place.beside``?"""
 
     def __init__(self, columns: Sequence[int], parameters: ArrayLike) -> None:
         self.columns = list(columns)
         self.parameters = np.ascontiguousarray(parameters, dtype=np.float64).ravel()
-        self.store = self.fresh(None)
+        self.store = self.fresh()
 
     def kernels(self) -> tuple[Kernel, Kernel]:
         """For advice and for learning: those that this configuration needs."""
         return self.advise, self.learn
 
-    def fresh(self, sums: Store | None) -> Store:
-        """Room for learners that have seen nothing, beside the sums of hindsight."""
-        beside = sums if self.wants_sums else None
-        return Store(self.layout, len(self.columns), 0, self.parameters, beside, self)
+    def fresh(self) -> Store:
+        """Room for learners that have seen nothing."""
+        return Store(self.layout, len(self.columns), 0, self.parameters, self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -72,9 +71,9 @@ class CompiledBank:
     def opened(self, groups: Index, first: int) -> None:
         """Some groups have new columns, from ``first`` on, which are 0."""
 
-    def save(self, groups: int, features: int) -> dict[str, Any]:
-        """The state of the first groups; a group's columns that are not there yet are 0."""
-        return self.store.save(groups, features)
+    def completed(self, arrays: Arrays, counts: Index) -> Arrays:
+        """The arrays of a file, checked; with what an older version did not write."""
+        return arrays
 
     def bounds(self, group: int) -> Vector | None:
         """See :meth:`groupwise.protocols.Bank.bounds`."""
@@ -102,45 +101,68 @@ class Crew(Bank):
         self.linear = loss.linear_hindsight
         if self.linear:
             self.comparator = "the best linear model in hindsight"
-        wanted = self.linear or any(bank.wants_sums for bank in banks)
-        self.sums = Store(SUMS) if wanted else None
+        self.sums: Store | None = None
+        self.products: Store | None = None
+        if self.linear:
+            # A linear model in the label's units is one of the scaled label plus low / range.
+            offset = np.array([loss.low / (loss.high - loss.low) if loss.ranged else 0.0])
+            self.products = Store(gram.GRAMS, parameters=offset)
+            self.sums = Store(hindsight.SUMS, parameters=offset)
+        self.seen = Store(columns.COLUMNS, keeper=self)
+        """The columns of each group: the features that its own rows have had."""
+        self._room = (1, room(1))
         self.restart()
+
+    def _shift(self, offset: float) -> None:
+        """Go on with sums of the scaled label plus this."""
+        for store in self._recorded():
+            if offset != store.parameters[0]:
+                self.comparator = "the best linear model of the scaled label in hindsight"
+            store.parameters[0] = offset
+
+    def _recorded(self) -> list[Store]:
+        """What hindsight is found from: that of full rows, and of those that are mostly zeros."""
+        return [store for store in (self.sums, self.products) if store is not None]
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
         for bank in self.banks:
-            bank.store = bank.fresh(self.sums)
-        self._room = (1, room(1))
+            bank.store = bank.fresh()
         self._gather()
 
     def _gather(self) -> None:
         """The message for the kernels: who is to be called, and the stretch of single rounds."""
-        stores = [] if self.sums is None else [self.sums]
+        stores = self._recorded()
         self._stores = [*stores, *(bank.store for bank in self.banks)]
         silent = [0] * len(stores)
         firsts = np.cumsum([0, *(len(bank.columns) for bank in self.banks)]).tolist()
-        awake, width = self._room
-        self._one = np.arange(awake), np.zeros(awake, dtype=np.int64), *self._workplace(width)
+        awake, features = self._room
+        self._one = np.arange(awake), np.zeros(awake, dtype=np.int64), *self._workplace()
         entries, rows, work, marks = self._one
-        cells = np.zeros(width, dtype=np.int64), np.zeros(width), np.zeros(1, dtype=np.bool_)
+        counts, places, indices = (np.zeros(n, dtype=np.int64) for n in (awake, awake, features))
+        values, positions = np.zeros(features), np.zeros(awake * features, dtype=np.int64)
         indptr, label, stands_for = np.zeros(2, dtype=np.int64), np.zeros(1), np.ones(1)
         none = np.zeros(0)
+        cells = indptr, values, places, positions
         self._alone = stretch.STRETCH.pack(
             stretch.Stretch(
-                *(0, 0, 0, 0, max(1, len(self.columns)), entries, rows, none, label, indptr),
+                *(0, 0, 0, 0, 0, max(1, len(self.columns)), entries, rows, none, label),
                 *(*cells, none, stands_for, work, marks),
             )
         )
         kernels = [[kernel.pointer for kernel in bank.kernels()] for bank in self.banks]
-        learn = [record.pointer] * len(stores) + [learn for _, learn in kernels]
+        recorders = [hindsight.record.pointer, gram.record.pointer][: len(stores)]
+        learn = [*recorders, *(learn for _, learn in kernels)]
         self._crew = stretch.Crew(
             len(self._stores),
             stretch.words([*silent, *(advise for advise, _ in kernels)]),
             stretch.words(learn),
             stretch.words([store.address for store in self._stores]),
             np.array([*silent, *firsts[:-1]], dtype=np.int64),
+            self.seen.address,
+            *(counts, indices, np.zeros(1, dtype=np.bool_)),
             self._alone,
-            *(entries, label, indptr, *cells, stands_for, width, awake),
+            *(entries, label, *cells, stands_for, features, awake),
         )
         self._message = stretch.CREW.pack(self._crew)
         self._address = address(self._message)
@@ -148,28 +170,60 @@ class Crew(Bank):
         self._said = np.empty((3, awake, self._experts))  # of a label; who needs it copies it
         self._advise, self._step = ready(stretch.SIGNATURES)
 
-    def _workplace(self, width: int) -> tuple[Vector, Index]:
-        """Room for the kernels to work in."""
-        size = max([0, *(bank.work_size(width) for bank in self.banks)])
+    def _workplace(self) -> tuple[Vector, Index]:
+        """Room for the kernels to work in, for groups as wide as the widest."""
+        self._widest = max([0, *(int(x.width.max(initial=0)) for x in self._stores)])
+        size = max([0, *(bank.work_size(self._widest) for bank in self.banks)])
         return np.empty(size), np.empty(stretch.MARKS, dtype=np.int64)
 
     def reserve(self, groups: Index, features: int) -> None:
-        """Make room for these groups and so many features."""
-        for store in self._stores:
-            store.reserve(groups, room(features))
-        self._widest(1, room(features))
+        """Make room for these groups with the columns that they have, and for rows so long."""
+        self.seen.reserve(groups, LANES)
+        self._fit(groups, self.seen.column("count", len(self.seen))[groups, 0], features)
+        self._extend(1, room(features))
 
-    def _widest(self, awake: int, width: int) -> None:
-        """Room to work in for rounds of so many groups, and for groups so wide."""
-        groups, columns = self._room
-        if awake > groups or width > columns:
-            self._room = capacity(awake, groups), capacity(width, columns)
+    def _fit(self, groups: Index, counts: Index, features: int) -> None:
+        """Make room for so many columns, of so many features, in the records of groups."""
+        wanted = rooms(np.where(4 * counts < 3 * features, counts, features))
+        for store in self._stores:
+            store.reserve(groups, wanted, room(features))
+        if any(x.width.max(initial=0) > self._widest for x in self._stores):
+            self._gather()
+
+    def _extend(self, awake: int, features: int) -> None:
+        """Room to lay out rows of so many features, of so many groups."""
+        groups, longest = self._room
+        if awake > groups or features > longest:
+            self._room = capacity(awake, groups), capacity(features, longest)
             self._gather()
 
     def _make_room(self, awake: Awake, row: Row) -> None:
         """Make room for a row and its groups."""
-        self.reserve(awake.groups, len(row.names))
-        self._widest(len(awake.groups), 1)
+        groups, counts = awake.groups, np.empty_like(awake.groups)
+        self.reserve(groups, len(row.names))
+        self._extend(len(groups), 1)
+        _, indices, values, full = of_sparse(np.array([0, row.values.size]), *row[:2])
+        positions = np.empty_like(indices)
+        columns.counted(self.seen.address, groups, indices, values, full[0], positions, counts)
+        self.seen.reserve(groups, rooms(counts), room(len(row.names)))
+        self._fit(groups, counts, len(row.names))
+
+    def lay_out(self, rounds: Any) -> tuple[Index, Index, Index]:
+        """Where the cells of every round lie among its group's columns, some of which are new."""
+        cells, (groups, starts, _, rows) = rounds.cells, rounds.parts
+        counts = np.empty_like(groups)
+        self.seen.reserve(groups, LANES)
+        state, features = self.seen.address, len(rounds.names)
+        columns.most_columns(state, groups, starts, rows, cells.indptr, features, counts)
+        self.seen.reserve(groups, rooms(counts))
+        places = np.empty_like(rows)
+        positions = np.empty(int(np.diff(cells.indptr)[rows].sum()), dtype=np.int64)
+        columns.lay_out(state, groups, starts, rows, *cells, places, positions)
+        return places, positions, rooms(self.seen.column("count", len(self.seen))[groups, 0])
+
+    def opened(self, groups: Index, first: int) -> None:
+        """Some groups have room for more columns."""
+        columns.rehash(self.seen.address, groups)
 
     def advice(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """The advice of every awake group as ``said[0]``; ``said[1]`` is for the weights."""
@@ -212,25 +266,24 @@ class Crew(Bank):
     def run(self, rounds: Any, out: Vector) -> None:
         """Take groups off the queue of a stretch of the stream until it is empty."""
         cells, parts = rounds.cells, rounds.parts
-        work, marks = self._workplace(self._room[1])
+        places, positions, widths = rounds.laid_out[self]
+        work, marks = self._workplace()  # kept until the kernels are through
         one = np.ones(1)
         words = stretch.STRETCH.pack(
             stretch.Stretch(
-                *(0, 0, 0, 0, max(1, len(self.columns)), parts.entries, parts.rows),
-                *(rounds.weights, rounds.labels, *cells, out, one, work, marks),
+                *(0, 0, 0, 0, 0, max(1, len(self.columns)), parts.entries, parts.rows),
+                *(rounds.weights, rounds.labels, cells.indptr, cells.values),
+                *(places, positions, out, one, work, marks),
             )
         )
-        stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts)
+        stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts, widths)
 
-    def hindsight(self, group: int, features: int) -> float | None:
+    def hindsight(self, group: int, features: int) -> Hindsight | None:
         """The scaled loss of the best linear model; None where that is no least-squares fit."""
-        if not self.linear:
+        if self.sums is None:
             return None
-        assert self.sums is not None
-        own = self.sums.of(group)
-        width = min(features, own.moment.size)
-        gram = gram_matrix(own, width)
-        return least_squares_loss(gram, own.moment[:width], float(own.power[0]))
+        sums, products = (store.of(group) for store in self._recorded())
+        return factored(sums, products).hindsight(float(sums.power[0]))
 
     def bounds(self, group: int) -> Vector | None:
         """See :meth:`groupwise.protocols.Bank.bounds`."""
@@ -241,24 +294,69 @@ class Crew(Bank):
         found = [bank.a_priori(group, best) for bank in self.banks]
         return min((bound for bound in found if bound is not None), default=None)
 
+    def _named(self) -> dict[str, Store]:
+        """The stores by the names that they have in a file."""
+        own = dict(zip(("hindsight", "products"), self._recorded(), strict=False))
+        return own | {bank.name: bank.store for bank in self.banks}
+
     def save(self, groups: int, features: int) -> dict[str, Any]:
-        """The state of the first groups, as arrays by name."""
-        fields = {} if self.sums is None else {"hindsight": self.sums.save(groups, features)}
-        fields |= {bank.name: bank.save(groups, features) for bank in self.banks}
+        """The state of the first groups, as arrays by name; each in its own columns."""
+        counts = self.seen.column("count", groups)[:, 0]
+        kept = [self._features(group, count) for group, count in enumerate(counts.tolist())]
+        fields = {"columns": {"count": counts, "feature": np.concatenate([*kept, NONE])}}
+        fields |= {name: store.save(groups, counts) for name, store in self._named().items()}
+        if self.sums is not None:
+            fields["hindsight"]["offset"] = self.sums.parameters.copy()
         return {f"{name}.{field}": a for name, own in fields.items() for field, a in own.items()}
 
+    def _features(self, group: int, count: int) -> Index:
+        """Which features the columns of a group are."""
+        if count == 0:
+            return NONE
+        own = self.seen.of(group)
+        features: Index = own.feature[:count] if own.moved[0] else np.arange(count)
+        return features
+
     def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
-        """Take over what :meth:`save` gave."""
-        fields = {} if self.sums is None else {"hindsight": self.sums}
-        for name, store in (fields | {bank.name: bank.store for bank in self.banks}).items():
+        """Take over what :meth:`save` gave; before schema 4 all groups had all columns."""
+        if "columns.count" in arrays:
+            counts, kept = arrays["columns.count"], arrays["columns.feature"]
+        else:
+            counts = np.full(groups, features, dtype=np.int64)
+            kept = np.tile(np.arange(features), groups)
+        _check_columns(counts, kept, groups, room(features))
+        self.seen.reserve(np.arange(groups), rooms(counts))
+        self.seen.fill("count", np.arange(groups), counts[:, None])
+        for group, first in enumerate((np.cumsum(counts) - counts).tolist()):
+            own, mine = self.seen.of(group), kept[first : first + counts[group]]
+            own.feature[: mine.size] = mine
+            own.moved[0] = not np.array_equal(mine, np.arange(mine.size))
+        columns.rehash(self.seen.address, np.arange(groups))
+        banks = {bank.name: bank for bank in self.banks}
+        for name, store in self._named().items():
             own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
-            store.load(own, groups, features, room(features))
-        self._widest(1, room(features))
+            store.load(banks[name].completed(own, counts) if name in banks else own, groups, counts)
+        if self.sums is not None:
+            self._shift(float(arrays["hindsight.offset"][0]))
+        self._gather()
+        self._extend(1, room(features))
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("banks", "columns", "linear", "comparator", "sums", "_room")
+        kept = ("banks", "columns", "linear", "comparator", "sums", "products", "seen", "_room")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self.seen.kept_by(self)
         self._gather()
+
+
+def _check_columns(counts: Index, kept: Index, groups: int, features: int) -> None:
+    """Numbers that kernels take for features and columns must be ones."""
+    if counts.shape != (groups,) or counts.dtype != np.int64 or kept.dtype != np.int64:
+        raise ValueError("columns are not one count per group")
+    if (counts < 0).any() or (counts > features).any() or kept.shape != (counts.sum(),):
+        raise ValueError("columns do not fit their counts")
+    pairs = np.repeat(np.arange(groups), counts) * features + kept
+    if (kept < 0).any() or (kept >= features).any() or np.unique(pairs).size < pairs.size:
+        raise ValueError("columns are not different features")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from groupwise.arrays import Vector
+from groupwise.arrays import LARGEST, Vector
 from groupwise.errors import ConfigurationError, FeatureError, SnapshotError
 from groupwise.protocols import Awake, Bank, Learner, Row, Setting
 
@@ -98,7 +98,7 @@ class WrappedBank(Bank):
     def __init__(
         self, prototypes: Sequence[Learner], columns: Sequence[int], setting: Setting
     ) -> None:
-        self.prototypes = tuple(prototypes)
+        self.prototypes = copy.deepcopy(tuple(prototypes))  # another model may have them as well
         self.columns = list(columns)
         self.setting = setting
         self.learners: dict[tuple[int, int], Learner] = {}
@@ -113,10 +113,7 @@ class WrappedBank(Bank):
                 learner.draw((self.setting.seed, number, expert, attempt))
             out[a, k] = learner.advise(row, weight)
             if not math.isfinite(out[a, k]):
-                raise ConfigurationError(
-                    f"{name_of(learner)} advised {out[a, k]}. Advice must be a finite number: "
-                    "scale the features, or lower its learning rate."
-                )
+                raise not_advice(learner, out[a, k])
         return out
 
     def update(self, awake: Awake, row: Row, label: Any) -> None:
@@ -153,6 +150,14 @@ class WrappedBank(Bank):
                         "0/1 groups."
                     )
                 yield a, (group, k), weight, learner
+
+
+def not_advice(learner: Any, value: float) -> ConfigurationError:
+    """The error for advice that is not a number, or too large where it is not clipped."""
+    return ConfigurationError(
+        f"{name_of(learner)} advised {value:g}. Advice must be a finite number, and of at most "
+        f"{LARGEST:g} where it is not clipped: scale the features, or lower its learning rate."
+    )
 
 
 def name_of(learner: Any) -> str:

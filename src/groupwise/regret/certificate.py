@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from groupwise.arrays import Vector
+from groupwise.protocols import Hindsight
 
 if TYPE_CHECKING:
+    from groupwise.kernels.rounds import Books
     from groupwise.reduction import Reduction
 
 ROUNDING = 1e-12
@@ -39,6 +41,15 @@ class Certificate(NamedTuple):
     status: str
 
 
+def totals(books: "Books") -> "Books":
+    """The sums of a group with what rounding had left out of them."""
+    return books._replace(
+        loss=books.loss + books.loss_rest,
+        delay=books.delay + books.delay_rest,
+        expert_loss=books.expert_loss + books.expert_loss_rest,
+    )
+
+
 def aggregator_bounds(reduction: "Reduction", groups: int) -> Vector:
     """The aggregator's bound per expert of the first ``groups`` groups, scaled."""
     regret, absolute, mass = (
@@ -58,10 +69,14 @@ def leaves_range(regret: Any) -> Any:
 
 
 def certify(
-    reduction: "Reduction", books: Any, group: int, best: float, bounds: Vector
+    reduction: "Reduction", books: "Books", group: int, hindsight: Hindsight, bounds: Vector
 ) -> Certificate:
-    """The certificate of a group whose best loss in hindsight (scaled) is ``best``."""
+    """The certificate of a group with these ``totals`` and this best loss in hindsight.
+
+    Both are scaled.
+    """
     unit = reduction.loss.unit
+    best = hindsight.best
     proved = reduction.bounds(group)
     learner_terms = books.expert_loss - best if proved is None else proved
     least = int(least_learner(learner_terms, bounds))
@@ -72,8 +87,12 @@ def certify(
     beyond = reduction.loss.bounded and leaves_range(float(reduction.largest[0]))
     if not reduction.loss.ranged or beyond:
         status = VOID
+    elif not np.isfinite((learner, aggregator, delay, total, books.loss[0], best)).all():
+        status = UNCERTAIN
     elif total > unit * float(books.rounds[0]):
         status = VACUOUS
+    elif hindsight.uncertain:
+        status = UNCERTAIN
     elif any(getattr(learner, "randomised", False) for learner in reduction.learners):
         heuristic = proved is None and reduction.actions
         status = ESTIMATED if heuristic else IN_EXPECTATION

@@ -1,48 +1,179 @@
-"""The best linear model in hindsight: unregularised least squares per group, from sums alone."""
+"""The best linear model in hindsight: unregularised least squares per group, and how sure it is.
+
+A group's rows √w [x, y], one below the other, are [X, y]. What is kept of them is a triangular
+factor of [X', y'], rows that differ from these by rounding: column by column by less than
+η ‖X_j‖, and η ‖y‖ in the labels. How large η is follows from how roundings of either sign add up
+over the foldings of rows and the reflections of each: about ε √(foldings + columns). It is taken
+to be four times that (which is more than was ever seen; that it cannot be more is not proved).
+Everything else here is.
+
+Bring the columns to unit length, R = U S Vᵀ, and write a model as Σ_j of terms c_j = θ_j ‖X_j‖ with
+c = V a. Its loss is ρ + Σ_i (σ_i a_i − u_i·z)², and with the rows as they really were its root
+differs from that by at most η (Σ|c_j| + ‖y‖). Directions with σ_i ≤ 8 η √d are *dependences* among
+the columns: rounding may have made them. They are left out,
+
+    best = ρ + Σ over dependences (u_i·z)²,
+
+and of all models whose part along dependences is at most ``REACH`` ‖y‖ none loses less than
+
+    (√(best (1 − t²) − 2 ‖u·z‖ s REACH ‖y‖) − η (Σ|c_j| + ‖y‖ + √d REACH ‖y‖))²,
+
+with t = η √d / σ for the least σ that is not a dependence, the norm of u·z and the largest σ = s
+those of dependences, and c the best model; without dependences the terms with REACH are not there,
+and the bound holds for *all* models. What this is below ``best`` is its ``error``.
+"""
 
 from typing import Any
 
 import numpy as np
 
 from groupwise.arrays import Vector
+from groupwise.kernels.calm import to_factor
+from groupwise.kernels.factor import fold
+from groupwise.kernels.gram import ROUNDING, UNIT, eliminate
+from groupwise.kernels.hindsight import TOGETHER
+from groupwise.kernels.layout import room
+from groupwise.protocols import Hindsight
+
+EPSILON = float(np.finfo(np.float64).eps)
+REACH = 1000.0
+"""How large models along dependences of the columns may be, in units of the labels' length.
+
+Columns that depend on each other exactly, like the levels of a field and a constant, lose nothing
+by this: a part along them changes no prediction, so that every model is as good as one without. The
+others depend on each other but for the last digits; what terms of a thousand times the labels'
+size leave there after they have cancelled is at most a few 1e-11 of it.
+"""
+SURE, SURE_OF_BEST = 1e-9, 1e-6
+"""An error is no matter if it is below so much of 1 + Σ w y² plus so much of the best loss."""
 
 
-def gram_matrix(sums: Any, features: int) -> Vector:
-    """Σ w x xᵀ of one group, the rows still held back included."""
-    lower = np.zeros((features, features))
-    if sums.gram is not None:
-        lower = np.tril(sums.gram[:features, :features])
-    rows = sums.held[: sums.waiting[0], :features]
-    gram: Vector = lower + np.tril(lower, -1).T + rows.T @ rows
-    return gram
-
-
-def least_squares_loss(gram: Vector, moment: Vector, power: float) -> float:
-    """min_θ Σ w (θ·x − y)² = Σ w y² − bᵀ A⁺ b, with A = Σ w x xᵀ and b = Σ w y x.
-
-    Columns are first brought to unit length, so that their scale does not matter. A direction of A
-    counts as empty when its eigenvalue is below rounding, d·ε times the largest. Rounding puts at
-    most ε of the length of b into an empty direction, so one that slips through takes away no more
-    than ε²/(d·ε) of Σ w y²: the sharp cut is harmless on either side, where the usual cut of
-    solvers (the square root of that) drops directions that do matter.
-
-    Sums of squares hold 16 digits. A column whose values are r times as large as they vary, beside
-    an intercept, loses 2 log₁₀ r digits of what it explains: nothing to speak of for a year
-    (r = 10³), a thousandth for r = 10⁵. Measure such a column from its middle.
+class Factor:
+    """R, z and ρ of weighted rows, of a width of their own.
 
     >>> x = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])  # one-hot: rank 2
     >>> y = np.array([0.0, 1.0, 1.0])
-    >>> round(least_squares_loss(x.T @ x, x.T @ y, float(y @ y)), 12)
+    >>> factor = Factor(3)
+    >>> factor.add(x, y)
+    >>> round(factor.hindsight(float(y @ y)).best, 12)
     0.5
     """
-    lengths = np.sqrt(np.diag(gram))
-    used = lengths > 0.0
-    if not used.any():
-        return power
-    lengths = lengths[used]
-    matrix = gram[np.ix_(used, used)] / np.outer(lengths, lengths)
-    eigenvalues, directions = np.linalg.eigh(matrix)
-    projections = directions.T @ (moment[used] / lengths)
-    kept = eigenvalues > eigenvalues.size * np.finfo(np.float64).eps * eigenvalues[-1]
-    explained = float(np.sum(projections[kept] ** 2 / eigenvalues[kept]))
-    return min(power, max(0.0, power - explained))
+
+    def __init__(self, width: int) -> None:
+        size = room(width)
+        self.matrix, self.right = np.zeros((size, size)), np.zeros(size)
+        self.rest = 0.0
+        self.folds = 0.0
+        self.sums: list[tuple[float, Vector]] = []
+        """Rows that were added up to 16 digits: by which share of its columns' lengths a sum of
+        products may be wrong, and the squares of the lengths."""
+
+    def add(self, rows: Vector, labels: Vector) -> None:
+        """Fold in rows and labels that are multiplied by √w."""
+        size = self.right.size
+        for start in range(0, len(rows), TOGETHER):
+            some, answers = np.zeros((TOGETHER, size)), np.zeros(TOGETHER)
+            count = len(rows[start : start + TOGETHER])
+            some[:count, : rows.shape[1]] = rows[start : start + TOGETHER]
+            answers[:count] = labels[start : start + TOGETHER]
+            self.rest += fold(self.matrix, self.right, some, answers, count, size)
+            self.folds += count / TOGETHER
+
+    def add_sums(self, grams: Any) -> None:
+        """Fold in the sums of products of rows that are mostly zeros (``kernels.gram``)."""
+        if grams.gram is None:
+            return
+        high = np.tril(grams.gram) + np.tril(grams.gram, -1).T
+        low = np.triu(grams.gram, 1)
+        low = low + low.T + np.diag(grams.diagonal_low)
+        used = np.flatnonzero(np.diag(high) > 0.0)
+        exponents = np.frexp(np.sqrt(np.diag(high)[used]))[1]
+        both = -exponents[:, None] - exponents[None, :]
+        high, low = (np.ldexp(a[np.ix_(used, used)], both) for a in (high, low))
+        moment, moment_low = (
+            np.ldexp(a[used], -exponents) for a in (grams.moment, grams.moment_low)
+        )
+        rows, labels = np.zeros((used.size, used.size)), np.zeros(used.size)
+        added, coarse = float(grams.added[0]), float(grams.coarse[0])
+        slack = 64.0 * ROUNDING * (used.size + np.sqrt(added + coarse))
+        answer = eliminate(high, low, moment, moment_low, grams.power, slack, rows, labels)
+        rank, rest, rest_low = answer
+        found = np.zeros((rank, self.right.size))
+        # Back to the columns' own size, in two steps: one alone might leave the range of numbers.
+        found[:, used] = np.ldexp(rows[:rank], exponents) / UNIT
+        self.add(found, labels[:rank])
+        self.rest += max(rest + rest_low, 0.0)
+        self.folds += added / TOGETHER
+        if coarse > 0.0:
+            self.sums.append((coarse * EPSILON, np.diag(grams.gram) / UNIT / UNIT))
+
+    def hindsight(self, power: float) -> Hindsight:
+        """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
+        lengths = _lengths(self.matrix)
+        used = lengths > 0.0
+        labels = float(self.right @ self.right) + self.rest  # ‖y‖²
+        if not used.any():
+            return Hindsight(labels, EPSILON * labels, False)
+        matrix = self.matrix[:, used] / lengths[used]
+        size = np.sqrt(matrix.shape[1])
+        rounding = 4.0 * EPSILON * np.sqrt(self.folds + size**2)
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+        kept = values > 8.0 * rounding * size
+        dependent = not kept.all()
+        along = self.right @ left[:, kept]
+        unexplained = float(np.linalg.norm(self.right - left[:, kept] @ along))
+        best = min(self.rest + unexplained**2, labels)
+        model = (along / values[kept]) @ right[kept]
+        length = np.sqrt(labels)
+        reach = REACH * length if dependent else 0.0
+        terms = float(np.abs(model).sum())
+        own = rounding * (terms + length)
+        loose = rounding * (terms + length + size * reach)
+        tilt = rounding * size / float(values[kept].min())
+        least = best * (1.0 - tilt**2)
+        if dependent:
+            least -= 2.0 * unexplained * float(values[~kept].max()) * reach
+        below = best - max(0.0, np.sqrt(max(0.0, least)) - loose) ** 2
+        above = (2.0 * np.sqrt(best) + own) * own
+        for share, squares in self.sums:
+            # A model's loss is wrong by at most this share of (Σ |c_j| + ‖y‖)², where columns are
+            # as long as they were in the sums; the more of them there is, the more has to be lost.
+            parts = np.sqrt(np.where(used, squares, 0.0)[used]) / lengths[used]
+            along_sums = np.abs(right[kept]) @ parts / values[kept]
+            space = 1.0 - 2.0 * share * float(along_sums @ along_sums)
+            square = 2.0 * share * (float(np.abs(model) @ parts) + length) ** 2
+            below = min(best, below + square) if space > 0.5 else best
+            above += square
+        uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
+        return Hindsight(best, float(max(below, above)), bool(uncertain))
+
+
+def _lengths(matrix: Vector) -> Vector:
+    """The lengths of columns whose squares may overflow or vanish."""
+    largest = np.abs(matrix).max(axis=0, initial=0.0)
+    scale = np.where(largest > 0.0, largest, 1.0)
+    lengths: Vector = scale * np.sqrt(np.sum((matrix / scale) ** 2, axis=0))
+    return lengths
+
+
+def factored(sums: Any, products: Any) -> Factor:
+    """The factor of all rows of a group: those folded in, those held back, and the sums."""
+    found = Factor(sums.right.size)
+    found.right[:] = sums.right
+    found.rest, found.folds = float(sums.rest[0]), float(sums.folds[0])
+    held = sums.few
+    if sums.factor is not None:
+        found.matrix[:] = sums.factor
+        squares, held = sums.squares.copy(), sums.held
+        if sums.calm[0]:
+            squares[:] = np.diag(sums.factor)
+            rest = np.array([found.rest])
+            to_factor(found.matrix, found.right, rest, found.right.size)
+            found.rest = float(rest[0])
+        found.matrix[:] = np.triu(found.matrix)
+        if sums.summed[0] > 0:
+            found.sums.append((4.0 * EPSILON * float(np.sqrt(sums.summed[0])), squares))
+    waiting = int(sums.waiting[0])
+    found.add(held[:waiting], sums.labels[:waiting])
+    found.add_sums(products)
+    return found

@@ -11,7 +11,8 @@ import numpy as np
 
 from groupwise.errors import ConfigurationError
 from groupwise.groups import ALWAYS_ON
-from groupwise.regret.certificate import aggregator_bounds, certify
+from groupwise.protocols import Hindsight
+from groupwise.regret.certificate import aggregator_bounds, certify, totals
 
 if TYPE_CHECKING:
     from groupwise.reduction import Reduction
@@ -38,10 +39,11 @@ class RegretTable:
     """Regret and certificate of every group over the settled rounds.
 
     ``rows`` is a list of dictionaries with the keys group, rounds, loss, realised_loss, best_loss,
-    regret, baseline_regret, certificate, learner, aggregator, delay, a_priori and status; figures
-    are in the label's units. ``loss`` and ``regret`` are expectations over the aggregator's draw
-    where it samples; ``realised_loss`` is what the drawn predictions lost. ``baseline_regret`` is
-    that of the always-on group's own learner, the single model; None where there is no such group.
+    best_error, regret, baseline_regret, certificate, learner, aggregator, delay, a_priori and
+    status; figures are in the label's units. ``loss`` and ``regret`` are expectations over the
+    aggregator's draw where it samples; ``realised_loss`` is what the drawn predictions lost.
+    ``best_error`` is how far ``best_loss`` may be from the truth. ``baseline_regret`` is that of
+    the always-on group's own learner, the single model; None where there is no such group.
     ``comparator`` says what ``best_loss`` is the loss of. Groups that happen to have the same name
     have a row each; ``table[name]`` is the first of them, the one that appeared first.
     """
@@ -143,10 +145,10 @@ def regret_table(
     bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
     rows = []
     for g in order:
-        own = reduction.books.of(g)
-        known = reduction.hindsight(g, features)
-        best = float(own.expert_loss.min()) if known is None else known
-        certificate = certify(reduction, own, g, best, bounds[g])
+        own = totals(reduction.books.of(g))
+        known = reduction.hindsight(g, features) or Hindsight(float(own.expert_loss.min()))
+        best = known.best
+        certificate = certify(reduction, own, g, known, bounds[g])
         loss, baseline = float(own.loss[0]), float(own.baseline_loss[0])
         rows.append(
             {
@@ -155,6 +157,7 @@ def regret_table(
                 "loss": unit * loss,
                 "realised_loss": unit * float(own.realised_loss[0]),
                 "best_loss": unit * best,
+                "best_error": unit * known.error,
                 "regret": unit * (loss - best),
                 "baseline_regret": None if math.isnan(baseline) else unit * (baseline - best),
                 "certificate": certificate.total,
