@@ -16,7 +16,6 @@ from groupwise.errors import (
 from groupwise.features import COLUMNS, Declared, Encoder
 from groupwise.features.declared import (
     FieldKind,
-    Hashed,
     declared_from_json,
     declared_to_json,
 )
@@ -150,7 +149,6 @@ class Groupwise(Locked):
                 self.seed,
                 0 if features is None else len(features),
                 always_on,
-                self._encoder.intercept,
             )
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)

@@ -548,7 +548,7 @@ def table(model: Any) -> dict[str, Any]:
     return {
         "columns": list(found.rows[0]) if found.rows else [],
         "rows": [plain(list(row.values())) for row in found],
-        "comparator": found.comparator.partition(", of the form")[0],  # which came later
+        "comparator": found.comparator,
         "settled": found.settled,
     }
 

@@ -27,6 +27,7 @@ IN_EXPECTATION = "in expectation"
 ESTIMATED = "estimated"
 VOID = "void"
 VACUOUS = "vacuous"
+UNCERTAIN = "numerically uncertain"
 
 
 class Certificate(NamedTuple):
