@@ -12,7 +12,17 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = {
     "words": {
-        *("errors", "extras", "writing", "progress", "arrays", "losses", "groups", "protocols"),
+        *(
+            "errors",
+            "extras",
+            "writing",
+            "progress",
+            "turns",
+            "arrays",
+            "losses",
+            "groups",
+            "protocols",
+        ),
         *("features", "datasets"),
     },
     "parts": {"kernels", "store", "oracles", "regret", "learners", "aggregators", "archive"},

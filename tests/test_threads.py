@@ -10,6 +10,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import polars
@@ -206,7 +207,7 @@ def test_a_learner_may_ask_the_model():
         def __deepcopy__(self, memo):
             return self
 
-    model = None
+    model: Any = None
     model = a_model(learner=Curious())
 
     def learn(thread):

@@ -1,9 +1,7 @@
 """Groupwise: the object people hold."""
 
-import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,6 @@ from groupwise import archive
 from groupwise.errors import (
     ConfigurationError,
     FeatureError,
-    SnapshotError,
     TicketError,
     TooLargeError,
 )
@@ -20,7 +17,6 @@ from groupwise.features import Encoder
 from groupwise.features.declared import FieldKind
 from groupwise.groups import Group, Groups, Member, from_dict
 from groupwise.kernels import compiling
-from groupwise.learners.wrapped import name_of
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Aggregator, Awake, Play, Row
 from groupwise.reduction import Reduction
@@ -38,7 +34,7 @@ from groupwise.replaying import (
 )
 from groupwise.stream import Stream
 from groupwise.ticket import Settled, Ticket
-from groupwise.turns import LAST, Turn
+from groupwise.turns import LAST, Locked, Turn
 from groupwise.validation import (
     AnyLearner,
     as_aggregator,
@@ -46,17 +42,16 @@ from groupwise.validation import (
     as_loss,
     checked_prior,
     checked_seed,
+    encoder_for,
     part_from_dict,
-    part_to_dict,
+    part_to_save,
     with_intersections,
 )
 
 KEY_BYTES = 16
-_CHANGING = ("_encoder", "_registry", "_reduction", "_settled", "_next", "_version")
-"""What labels change."""
 
 
-class Groupwise:
+class Groupwise(Locked):
     """Predictions for a stream of individuals, with a regret guarantee for every group at once.
 
     One no-regret learner per group and one aggregator over the awake ones (Algorithm 1 of the
@@ -92,16 +87,15 @@ class Groupwise:
     >>> model.regret()["sex=male"]["rounds"]
     1.0
 
-    Several threads may use one model: every call finds it between two rounds and leaves it so, as
-    it holds ``model.lock`` meanwhile. Hold it yourself to make several calls one:
-
-    >>> with model.lock:
-    ...     model.learn(model.predict({"sex": "female", "smoker": "no", "age": 0.5}), 3_900)
+    Several threads may use one model: calls hold ``model.lock``, so they find it between two rounds
+    and leave it so. ``with model.lock:`` makes one call of several.
 
     Guarantee
     ---------
     After every label and for every group, regret ≤ certificate, as ``model.regret()`` shows both.
     """
+
+    changing = ("_encoder", "_registry", "_reduction", "_settled", "_next", "_version")
 
     def __init__(
         self,
@@ -150,7 +144,6 @@ class Groupwise:
         self._next = 0
         self._settled = Settled()
         self._version = 0
-        self._undoing = False
         self.lock = Turn()
 
     # Rounds. What is called most takes the lock in the quick way (``groupwise.turns``).
@@ -443,37 +436,6 @@ class Groupwise:
         self._version += read.learned
         return figures
 
-    @contextmanager
-    def all_or_nothing(self) -> Iterator[None]:
-        """What happens inside happens whole or, with an error, not at all.
-
-        The model is copied once, however many rounds and replays there are inside. Other threads
-        that want it wait for the end.
-
-        >>> import groupwise as gw
-        >>> model = gw.Groupwise([gw.by("sex")])
-        >>> try:
-        ...     with model.all_or_nothing():
-        ...         model.learn_one({"sex": "male"}, 0.5)
-        ...         model.learn_one({"sex": "male"}, 1.5)
-        ... except gw.GroupwiseError:
-        ...     print(model.issued)
-        0
-        """
-        with self.lock:
-            if self._undoing:
-                yield
-                return
-            before = copy.deepcopy({name: self.__dict__[name] for name in _CHANGING})
-            self._undoing = True
-            try:
-                yield
-            except BaseException:
-                self.__dict__.update(before)
-                raise
-            finally:
-                self._undoing = False
-
     # Snapshots.
 
     def save(self, path: str | os.PathLike[str], **about: Any) -> None:
@@ -496,8 +458,8 @@ class Groupwise:
         return {
             "model": {
                 "groups": [declaration.to_dict() for declaration in self.declarations],
-                "learner": [_named(learner) for learner in self.learners],
-                "aggregator": _named(self.aggregator),
+                "learner": [part_to_save(learner) for learner in self.learners],
+                "aggregator": part_to_save(self.aggregator),
                 "loss": self.loss.to_dict(),
                 "features": dict(features) if isinstance(features, Mapping) else features,
                 "indicators": self.indicators,
@@ -536,57 +498,3 @@ class Groupwise:
         model._version = int(header["version"])
         model._reduction.load(dict(arrays), len(model._registry), len(model._encoder.names))
         return model
-
-    # Copies, which have a lock of their own.
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Groupwise":
-        with self.lock:
-            twin = memo[id(self)] = object.__new__(type(self))
-            twin.__setstate__(copy.deepcopy(self._without_lock(), memo))
-        return twin
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self.lock:
-            return copy.deepcopy(self._without_lock())  # it is looked at when the lock is free
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.lock = Turn()
-
-    def _without_lock(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "lock"}
-
-
-def encoder_for(
-    learners: Sequence[Any],
-    features: Any,
-    indicators: bool,
-    groups: Groups,
-    intercept: bool,
-) -> Encoder:
-    """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
-    widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
-    if not widths:
-        return Encoder(features, indicators, groups, intercept)
-    if not any(widths):
-        if features is not None:
-            raise ConfigurationError("These learners use no features: leave features out.")
-        return Encoder([], True, groups)
-    if features is None:
-        raise ConfigurationError(
-            "Name the fields that make a context with features=[...], in the order of the columns "
-            "of contexts."
-        )
-    named = features if isinstance(features, Mapping) else dict.fromkeys(features, (0.0, 1.0))
-    return Encoder(named, False, groups)
-
-
-def _named(part: object) -> dict[str, Any]:
-    fields = part_to_dict(part)
-    if fields is None:
-        raise SnapshotError(
-            f"{name_of(part)} cannot be saved in a snapshot: only groupwise's own learners and "
-            "aggregators can, and those of yours that groupwise.register knows. Keep "
-            "the stream and replay it, or use learners.Ridge."
-        )
-    return fields

@@ -23,10 +23,13 @@ For what is not called a hundred thousand times a second there is ``with lock:``
 the turn in the order in which they came. A thread that has the turn may take it again.
 """
 
-import sys
+import copy
 from _thread import allocate_lock, get_ident
 from collections import deque
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from inspect import currentframe
+from typing import Any, ClassVar
 
 LAST = 3
 """Where the turn lies; a list of four is not made anew when it loses one and gets one."""
@@ -83,7 +86,7 @@ class Turn:
 
     def _is_mine(self) -> bool:
         """Is there a call on this thread's stack that took the turn as shown above?"""
-        frame: Any = sys._getframe(2)
+        frame: Any = currentframe()
         while frame is not None:
             if "mine" in frame.f_code.co_varnames:
                 own = frame.f_locals
@@ -128,3 +131,60 @@ class Turn:
         if mine:
             self._owner = 0
             self.leave()
+
+
+class Locked:
+    """What several threads may use: calls hold ``lock``, and copies have a lock of their own."""
+
+    lock: Turn
+    changing: ClassVar[tuple[str, ...]]
+    """The attributes that calls change."""
+    _undoing = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Locked":
+        with self.lock:
+            twin = memo[id(self)] = object.__new__(type(self))
+            twin.__setstate__(copy.deepcopy(self._without_lock(), memo))
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self.lock:
+            return copy.deepcopy(self._without_lock())  # it is looked at when the lock is free
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.lock = Turn()
+
+    def _without_lock(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "lock"}
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """What happens inside happens whole or, with an error, not at all.
+
+        The model is copied once, however many rounds and replays there are inside. Other threads
+        that want it wait for the end.
+
+        >>> import groupwise as gw
+        >>> model = gw.Groupwise([gw.by("sex")])
+        >>> try:
+        ...     with model.all_or_nothing():
+        ...         model.learn_one({"sex": "male"}, 0.5)
+        ...         model.learn_one({"sex": "male"}, 1.5)
+        ... except gw.GroupwiseError:
+        ...     print(model.issued)
+        0
+        """
+        with self.lock:
+            if self._undoing:
+                yield
+                return
+            before = copy.deepcopy({name: self.__dict__[name] for name in self.changing})
+            self._undoing = True
+            try:
+                yield
+            except BaseException:
+                self.__dict__.update(before)
+                raise
+            finally:
+                self._undoing = False

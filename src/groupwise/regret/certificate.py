@@ -27,7 +27,6 @@ IN_EXPECTATION = "in expectation"
 ESTIMATED = "estimated"
 VOID = "void"
 VACUOUS = "vacuous"
-UNCERTAIN = "numerically uncertain"
 
 
 class Certificate(NamedTuple):
