@@ -11,7 +11,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-numba lint docs bench clean
+.PHONY: help demo test test-slow test-numba fuzz lint docs bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,12 @@ test-numba:  ## the kernels' tests with the oldest and the newest numba, in envi
 		$(BIN:$(VENV)/%=$(OTHER)/%)/python -m pytest tests/kernels tests/test_brute_force.py \
 			tests/test_replaying.py || exit 1; \
 	done
+
+SECONDS := 600
+SEED    := 0
+
+fuzz: $(VENV)/.dev  ## adversaries, and every way to break things: SECONDS=600 for each program
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --jobs 2
 
 lint: $(VENV)/.dev  ## ruff and mypy only
 	$(BIN)/ruff check .

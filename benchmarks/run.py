@@ -112,7 +112,7 @@ def per_round() -> list[Measured]:
 
     rows, labels = streams.dictionaries(3_000)
     declared = [gw.by("colour"), gw.by("shape")]
-    model = gw.Groupwise(declared, indicators=False)
+    model = gw.Groupwise(declared, indicators=False, intercept=False)  # river's have none either
     one = [BayesianLinearRegression()]
     three = [BayesianLinearRegression() for _ in range(3)]
 
@@ -188,7 +188,11 @@ def _streaming_rounds(groups: int) -> Callable[[], None]:
     fields = [f"g{i}" for i in range(5)]
     numbers = [f"x{i}" for i in range(25)]
     model = gw.Groupwise(
-        [gw.by(field) for field in fields], features=numbers, indicators=False, always_on=False
+        [gw.by(field) for field in fields],
+        features=numbers,
+        indicators=False,
+        intercept=False,
+        always_on=False,
     )
     first = pandas.DataFrame(generator.random((fifth, 25)), columns=numbers)
     for field in fields:

@@ -12,13 +12,23 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 LAYERS = {
     "words": {
-        *("errors", "extras", "writing", "progress", "arrays", "losses", "groups", "protocols"),
+        *(
+            "errors",
+            "extras",
+            "writing",
+            "progress",
+            "turns",
+            "arrays",
+            "losses",
+            "groups",
+            "protocols",
+        ),
         *("features", "datasets"),
     },
     "parts": {"kernels", "store", "oracles", "regret", "learners", "aggregators", "archive"},
     "core": {
         *("reduction", "stream", "ticket", "registry", "validation", "replaying", "model"),
-        *("partial_feedback", "enumerated", "snapshot"),
+        *("partial_feedback", "enumerated", "snapshot", "presets"),
     },
     "uses": {"checks", "compat", "report", "files", "paper"},
     "cli": {"cli", "__main__"},

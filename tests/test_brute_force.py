@@ -27,6 +27,7 @@ def make(learners, aggregator, low=0.0, high=1.0, prior=None, seed=0, **more):
         learner=[gw.learners.Ridge(penalty, forward) for penalty, forward in learners],
         loss=gw.losses.Square(low, high),
         indicators=False,
+        intercept=False,
         prior=prior,
         seed=seed,
         **parts,
@@ -137,7 +138,7 @@ def test_rounds_that_are_never_settled_leave_no_trace():
 
 def test_indicators_are_features_like_any_other():
     groups = [gw.cut("u", [-0.3, 0.3], labels=["low", "middle", "high"]), gw.by("colour")]
-    model = gw.Groupwise(groups, indicators=True)
+    model = gw.Groupwise(groups, indicators=True, intercept=False)
     brute = BruteForce()
     generator = np.random.default_rng(8)
     for t in range(50):

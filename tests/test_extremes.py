@@ -1,12 +1,14 @@
 """Figures at the ends of what doubles hold: right, or refused beforehand; never proved if not."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import groupwise as gw
 from groupwise.errors import ConfigurationError
+from groupwise.protocols import Hindsight
 from groupwise.regret import certificate
 from groupwise.regret.certificate import totals
 
@@ -130,20 +132,18 @@ def test_only_memberships_next_to_nothing():
 @pytest.mark.parametrize("term", ["best", "bound", "loss", "delay", "expert_loss"])
 @pytest.mark.parametrize("randomised", [False, True])
 def test_what_is_not_a_number_is_not_proved(term, wrong, randomised):
-    class Drawing(Says):
-        pass
-
-    Drawing.randomised = randomised
-    model = gw.Groupwise([gw.by("g")], Drawing("a"))
+    learner: Any = Says("a")
+    learner.randomised = randomised
+    model = gw.Groupwise([gw.by("g")], learner)
     for t in range(3_000):
         model.learn_one({"g": "a", "a": 0.5}, float(t % 2))
     reduction = model._reduction
-    books, best = totals(reduction.books.of(0)), 749.0
+    books, best = totals(reduction.books.of(0)), Hindsight(749.0)
     bounds = certificate.aggregator_bounds(reduction, 2)[0]
     status = certificate.certify(reduction, books, 0, best, bounds).status
     assert status == ("in expectation" if randomised else "proved")
     if term == "best":
-        best = wrong
+        best = Hindsight(wrong)
     elif term == "bound":
         bounds = np.full_like(bounds, wrong)
     else:

@@ -170,7 +170,13 @@ def looped(x, y, membership, learners, **options):
     fields = [f"x{i}" for i in range(x.shape[1])]
     declared = [gw.weight(name) for name in names]
     model = gw.Groupwise(
-        declared, learners, features=fields, indicators=False, always_on=False, **options
+        declared,
+        learners,
+        features=fields,
+        indicators=False,
+        intercept=False,
+        always_on=False,
+        **options,
     )
     predictions = []
     for t, label in enumerate(y.tolist()):

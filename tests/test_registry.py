@@ -76,7 +76,7 @@ def test_groups_that_look_alike_stay_two():
         ("always_on", 2.0),
     ]
     assert model.regret()["a=m & b=z"] == model.regret().rows[0]
-    assert model._encoder.names == ["u", "a=m & b=z", "a=m", "b=z"]
+    assert model.feature_names == ["(intercept)", "u", "a=m & b=z", "a=m", "b=z"]
 
 
 def test_only_pairs_have_the_masses_of_pairs():

@@ -37,7 +37,7 @@ def run_loop(x, y, membership, **parts):
     fields = [f"x{i}" for i in range(width)]
     model = gw.Groupwise(
         [gw.weight(name) for name in names], features=fields, indicators=False, always_on=False,
-        **parts,
+        intercept=False, **parts,
     )  # fmt: skip
     tickets = []
     for t in range(rows):
@@ -174,7 +174,10 @@ def test_the_baseline_is_the_loops_too():
     result = gw.replay(x, y, everyone, names=names)
     fields = [f"x{i}" for i in range(x.shape[1])]
     model = gw.Groupwise(
-        [gw.weight(name) for name in names[:-1]], features=fields, indicators=False
+        [gw.weight(name) for name in names[:-1]],
+        features=fields,
+        indicators=False,
+        intercept=False,
     )
     for t in range(len(y)):
         row = dict(zip(fields, x[t].tolist(), strict=True))

@@ -1,6 +1,7 @@
 """Advice that is not a number: an error at that row that names the learner, and no trace."""
 
 import math
+from typing import Any
 
 import numpy as np
 import polars
@@ -83,7 +84,7 @@ def frame(count):
 @pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize("bad", BAD)
 def test_the_loop_stops_before_anything_changes(bad, clip, aggregator):
-    learners = [gw.learners.Ridge(), Hidden(bad, 5)]
+    learners: list[Any] = [gw.learners.Ridge(), Hidden(bad, 5)]
     model = gw.Groupwise([gw.by("g")], learners, aggregator, clip=clip)
     rows = frame(8).to_dicts()
     for row in rows[:5]:
@@ -101,7 +102,7 @@ def test_the_loop_stops_before_anything_changes(bad, clip, aggregator):
 @pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize("bad", BAD)
 def test_replay_names_the_row_and_undoes_all(bad, clip, aggregator):
-    learners = [gw.learners.Ridge(), Hidden(bad, 4_500)]
+    learners: list[Any] = [gw.learners.Ridge(), Hidden(bad, 4_500)]
     model = gw.Groupwise([gw.by("g")], learners, aggregator, clip=clip)
     count = 4_600 if aggregator is None else 30
     learners[1].after = count - 9

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
         learners,
         losses,
         oracles,
+        presets,
     )
     from groupwise.errors import GroupwiseError
+    from groupwise.features import hashed
     from groupwise.groups import by, cut, pairs, weight, where
     from groupwise.model import Groupwise
     from groupwise.partial_feedback import AppleTasting, PayForFeedback
@@ -40,6 +42,7 @@ _HOMES = {
     "replay": "replaying",
     "by": "groups",
     "cut": "groups",
+    "hashed": "features",
     "pairs": "groups",
     "weight": "groups",
     "where": "groups",
@@ -53,6 +56,7 @@ _MODULES = (
     "learners",
     "losses",
     "oracles",
+    "presets",
 )
 
 __all__ = [
@@ -68,11 +72,13 @@ __all__ = [
     "datasets",
     "enumerated",
     "errors",
+    "hashed",
     "learners",
     "load",
     "losses",
     "oracles",
     "pairs",
+    "presets",
     "register",
     "replay",
     "weight",

@@ -2,17 +2,20 @@
 
 import sys
 
-from groupwise.extras import missing_from
-
 
 def main() -> None:
     """Run the command line; without the packages it needs, say in one line what to install."""
-    missing = missing_from("cli", "The command line")
-    if missing:
-        print(f"groupwise: {missing}", file=sys.stderr)
-        raise SystemExit(2)  # as after any command that cannot be carried out
-    from groupwise.cli import main as run
+    try:
+        from groupwise.extras import missing_from
 
+        missing = missing_from("cli", "The command line")
+        if missing:
+            print(f"groupwise: {missing}", file=sys.stderr)
+            raise SystemExit(2)  # as after any command that cannot be carried out
+        from groupwise.cli import main as run
+    except KeyboardInterrupt:  # later, commands know what to say
+        print("groupwise: interrupted.", file=sys.stderr)
+        raise SystemExit(130) from None  # as shells have it: 128 + SIGINT
     run()
 
 

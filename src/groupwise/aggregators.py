@@ -1,5 +1,6 @@
 """Sleeping-experts algorithms that turn the awake experts' advice into one play."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -53,7 +54,7 @@ class AdaNormalHedge:
     def bound(self, regret: Vector, absolute: Vector, prior: Vector, loss: Loss) -> Vector:
         """√(3 C_i ln(B / q_i))."""
         potential = 1.0 + 1.5 * float(np.sum(prior * (1.0 + np.log1p(absolute))))
-        return np.sqrt(3.0 * absolute * (np.log(potential) - np.log(prior)))
+        return np.sqrt(3.0 * absolute * (math.log(potential) - np.log(prior)))
 
     def plays(self, loss: Loss) -> tuple[str, ...]:
         """Mean and sample for convex losses, sample for discrete ones."""

@@ -6,6 +6,7 @@ the old file. Reading runs no code from it.
 
 import io
 import json
+import math
 import os
 import zipfile
 from pathlib import Path
@@ -22,6 +23,8 @@ SCHEMA = 4
 FORMAT = "groupwise snapshot"
 HEADER = "groupwise.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)
+MAGIC = b"PK"
+LONGEST = 300
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -40,48 +43,78 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) 
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """The JSON page and the arrays of a snapshot."""
+    """The JSON page and the arrays of a snapshot; they take no more memory than the file."""
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            data = file.read(len(MAGIC))
+            if data == MAGIC:
+                data += file.read()
     except OSError as error:
         raise SnapshotError(f"Cannot read {path}: {error.strerror or error}.") from None
-    if not data.startswith(b"PK"):
-        kind = "empty" if not data else "not a groupwise snapshot"
+    if not data.startswith(MAGIC):
+        kind = "not a groupwise snapshot" if data else "empty"
         raise SnapshotError(f"{path} is {kind}. Give a file written by model.save(path).")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            header = _header(archive, path)
-            if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
-                raise SnapshotError(f"{path} is damaged: a member is compressed.")
-            arrays = {
-                key: npy.read_array(io.BytesIO(archive.read(f"{key}.npy")), allow_pickle=False)
-                for key in header["arrays"]
-            }
+            members = archive.infolist()
+            if HEADER not in archive.namelist():
+                raise SnapshotError(
+                    f"{path} is a zip archive, but not a groupwise snapshot. "
+                    "Give a file written by model.save(path)."
+                )
+            if any(info.compress_type != zipfile.ZIP_STORED for info in members):
+                raise ValueError("a member is compressed")
+            if sum(info.file_size for info in members) > len(data):
+                raise ValueError("its members are larger than the file")
+            if len({info.filename for info in members}) < len(members):
+                raise ValueError("two members have the same name")
+            header = _header(archive.read(HEADER), path)
+            arrays = {key: _array(archive.read(f"{key}.npy")) for key in header["arrays"]}
+    except SnapshotError:
+        raise
     except zipfile.BadZipFile as error:
         raise SnapshotError(
             f"{path} is truncated or damaged ({error}). Restore it from a copy."
-        ) from None
-    except (KeyError, ValueError, EOFError, OSError, TypeError, NotImplementedError) as error:
-        raise SnapshotError(f"{path} is damaged ({error}). Restore it from a copy.") from None
+        ) from error
+    except Exception as error:  # whatever a file can be made to hold
+        raise SnapshotError(
+            f"{path} is damaged ({shortened(error)}). Restore it from a copy."
+        ) from error
     return header, arrays
 
 
-def _header(archive: zipfile.ZipFile, path: str | os.PathLike[str]) -> dict[str, Any]:
-    if HEADER not in archive.namelist():
-        raise SnapshotError(
-            f"{path} is a zip archive, but not a groupwise snapshot. "
-            "Give a file written by model.save(path)."
-        )
-    header = json.loads(archive.read(HEADER))
+def _header(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+    header = json.loads(text)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise SnapshotError(f"{path} is not a groupwise snapshot.")
     schema = header["schema"]
-    if not isinstance(schema, int) or schema > SCHEMA:
+    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+        raise ValueError("there is no such schema")
+    if schema > SCHEMA:
         raise SnapshotError(
             f"{path} was written by a newer groupwise (schema {schema}; this one reads up to "
             f"{SCHEMA}). Upgrade groupwise to read it."
         )
     return header
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    """The array of a member, which says its shape and kind: they must be those of its data."""
+    file = io.BytesIO(data)
+    version = npy.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"an array is written in version {version}")
+    shape, by_column, kind = npy.read_array_header_1_0(file)
+    if kind.kind not in "fiu" or math.prod(shape) * kind.itemsize != len(data) - file.tell():
+        raise ValueError(f"an array of {kind} has not the shape {shape}")
+    array = np.frombuffer(data, kind, offset=file.tell())
+    return array.reshape(shape, order="F" if by_column else "C").copy()
+
+
+def shortened(error: Exception) -> str:
+    """An error in a message; what it quotes from a file can be long."""
+    text = repr(error)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _member(key: str) -> zipfile.ZipInfo:

@@ -1,10 +1,7 @@
 """Groupwise: the object people hold."""
 
-import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from threading import RLock
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,15 +10,18 @@ from groupwise import archive
 from groupwise.errors import (
     ConfigurationError,
     FeatureError,
-    SnapshotError,
     TicketError,
     TooLargeError,
 )
-from groupwise.features import Encoder
-from groupwise.features.declared import FieldKind
+from groupwise.features import COLUMNS, Declared, Encoder
+from groupwise.features.declared import (
+    FieldKind,
+    Hashed,
+    declared_from_json,
+    declared_to_json,
+)
 from groupwise.groups import Group, Groups, Member, from_dict
 from groupwise.kernels import compiling
-from groupwise.learners.wrapped import name_of
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Aggregator, Awake, Play, Row
 from groupwise.reduction import Reduction
@@ -39,6 +39,7 @@ from groupwise.replaying import (
 )
 from groupwise.stream import Stream
 from groupwise.ticket import Settled, Ticket
+from groupwise.turns import LAST, Locked, Turn
 from groupwise.validation import (
     AnyLearner,
     as_aggregator,
@@ -46,17 +47,16 @@ from groupwise.validation import (
     as_loss,
     checked_prior,
     checked_seed,
+    encoder_for,
     part_from_dict,
-    part_to_dict,
+    part_to_save,
     with_intersections,
 )
 
 KEY_BYTES = 16
-_CHANGING = ("_encoder", "_registry", "_reduction", "_settled", "_next", "_version")
-"""What labels change."""
 
 
-class Groupwise:
+class Groupwise(Locked):
     """Predictions for a stream of individuals, with a regret guarantee for every group at once.
 
     One no-regret learner per group and one aggregator over the awake ones (Algorithm 1 of the
@@ -70,8 +70,15 @@ class Groupwise:
     aggregator : ``aggregators.AdaNormalHedge()`` by default, or ``aggregators.Specialists()``.
     loss : ``losses.Square(low, high)`` with the range of your labels.
     features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1],
-        {name: None} for text or for a number as it is.
+        {name: None} for text or for a number as it is, {name: gw.hashed(n)} for text with very many
+        values.
     indicators : append a 0/1 feature for each declared group that is not a one-hot level already.
+    intercept : put a feature first that is 1 in every row, so that linear models have an intercept,
+        whatever the other features are. Learners of actions have none.
+    max_levels : how many values of a text field have a 0/1 feature of their own, and how many of
+        the groups that ``gw.by`` makes have an indicator. Further ones are hashed into as many
+        features, which they share, with a warning (see ``hashed_fields``); groups stay one per
+        value. Of a field that is named in ``features`` they are an error. None for no bound.
     play : None for the aggregator's preferred play; "mean" or "sample" where that is sound.
     clip : clip advice to the label range.
     always_on : add a group that every row is in; its learner is the single-model baseline.
@@ -90,16 +97,15 @@ class Groupwise:
     >>> model.regret()["sex=male"]["rounds"]
     1.0
 
-    Several threads may use one model: every call finds it between two rounds and leaves it so, as
-    it holds ``model.lock`` meanwhile. Hold it yourself to make several calls one:
-
-    >>> with model.lock:
-    ...     model.learn(model.predict({"sex": "female", "smoker": "no", "age": 0.5}), 3_900)
+    Several threads may use one model: calls hold ``model.lock``, so they find it between two rounds
+    and leave it so. ``with model.lock:`` makes one call of several.
 
     Guarantee
     ---------
     After every label and for every group, regret ≤ certificate, as ``model.regret()`` shows both.
     """
+
+    changing = ("_encoder", "_registry", "_reduction", "_settled", "_next", "_version")
 
     def __init__(
         self,
@@ -107,7 +113,7 @@ class Groupwise:
         learner: AnyLearner | Sequence[AnyLearner] | None = None,
         aggregator: Aggregator | None = None,
         loss: Loss | None = None,
-        features: Sequence[str] | Mapping[str, tuple[float, float] | None] | None = None,
+        features: Declared = None,
         indicators: bool = True,
         play: str | None = None,
         clip: bool = True,
@@ -115,6 +121,8 @@ class Groupwise:
         seed: int = 0,
         prior: Mapping[str, float] | None = None,
         intersections: int | None = None,
+        intercept: bool = True,
+        max_levels: int | None = COLUMNS,
     ) -> None:
         self.intersections = intersections
         self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
@@ -124,10 +132,14 @@ class Groupwise:
         self.loss = as_loss(loss)
         self.features = features
         self.indicators = indicators
+        self.intercept = intercept
+        self.max_levels = max_levels
         self.clip = clip
         self.seed = checked_seed(seed)
         self.prior = checked_prior(prior)
-        self._encoder = encoder_for(self.learners, features, indicators, self.groups)
+        self._encoder = encoder_for(
+            self.learners, features, indicators, self.groups, intercept, max_levels
+        )
         with compiling():
             self._reduction = Reduction(
                 self.learners,
@@ -138,6 +150,7 @@ class Groupwise:
                 self.seed,
                 0 if features is None else len(features),
                 always_on,
+                self._encoder.intercept,
             )
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)
@@ -145,14 +158,18 @@ class Groupwise:
         self._next = 0
         self._settled = Settled()
         self._version = 0
-        self._undoing = False
-        self.lock = RLock()
+        self.lock = Turn()
 
-    # Rounds. What is called most takes the lock by name: ``with`` takes twice as long.
+    # Rounds. What is called most takes the lock in the quick way (``groupwise.turns``).
 
-    def predict(self, row: Mapping[str, Any]) -> Ticket:
+    def predict(self, row: Mapping[str, Any], issue: bool = True) -> Ticket:
         """The prediction for a row, as a ticket to settle with its label. Changes nothing else."""
-        self.lock.acquire()
+        lock = self.lock
+        try:
+            del lock.free[LAST]
+            mine = True
+        except IndexError:
+            mine = lock.wait()
         try:
             members, weights = self.groups.read(row)
             encoder, number = self._encoder, self._next
@@ -172,7 +189,7 @@ class Groupwise:
                     play = self._reduction.predict(number, awake, encoded)
             except TooLargeError:
                 raise encoder.refusal(row) from None
-            self._next = number + 1
+            self._next = number + issue
             return Ticket(
                 number,
                 dict(row),
@@ -187,14 +204,15 @@ class Groupwise:
                 encoded,
             )
         finally:
-            self.lock.release()
+            if mine:
+                lock.free.append(True)
+                if lock.waiting:
+                    mine = False
+                    lock.pass_on()
 
     def preview(self, row: Mapping[str, Any]) -> Ticket:
         """The ticket that ``predict`` would issue. Changes nothing."""
-        with self.lock:
-            ticket = self.predict(row)
-            self._next -= 1
-        return ticket
+        return self.predict(row, issue=False)
 
     def predict_one(self, row: Mapping[str, Any]) -> Any:
         """The prediction that the next ticket would hold; no ticket is issued."""
@@ -202,7 +220,12 @@ class Groupwise:
 
     def learn(self, ticket: Ticket, y: Any) -> None:
         """Settle a ticket with its label: now or much later, in any order, once."""
-        self.lock.acquire()
+        lock = self.lock
+        try:
+            del lock.free[LAST]
+            mine = True
+        except IndexError:
+            mine = lock.wait()
         try:
             self._check(ticket)
             label, number = self.loss.encode(y), ticket.number
@@ -216,7 +239,13 @@ class Groupwise:
                 self._version += 1
             self._settle(number)
         finally:
-            self.lock.release()
+            if mine:
+                lock.free.append(True)
+                if lock.waiting:
+                    mine = False
+                    lock.pass_on()
+        if self._encoder.unsaid:
+            self._encoder.announce()
 
     def _learn_anew(self, ticket: Ticket, label: Any, late: Play | None) -> None:
         """The same where groups or features of the ticket may be new, or known by other numbers."""
@@ -230,8 +259,7 @@ class Groupwise:
 
     def learn_one(self, row: Mapping[str, Any], y: Any) -> None:
         """Learn from a row whose label is known at once; no ticket to keep."""
-        with self.lock:
-            self.learn(self.predict(row), y)
+        self.learn(self.predict(row), y)
 
     def forget(self, ticket: Ticket) -> None:
         """Drop a ticket whose label will never come; its number counts as settled."""
@@ -340,6 +368,12 @@ class Groupwise:
         with self.lock:
             return dict(self._encoder.kinds)
 
+    @property
+    def hashed_fields(self) -> Mapping[str, int]:
+        """The columns whose values, all or beyond ``max_levels``, share features; how many."""
+        with self.lock:
+            return dict(self._encoder.hashed)
+
     # For models whose feedback is partial (``groupwise.partial_feedback``).
 
     def learn_for(self, ticket: Ticket, y: Any, rounds: float) -> None:
@@ -397,6 +431,7 @@ class Groupwise:
                     if following is None:
                         break
                     read = self._read(following, target)
+        self._encoder.announce()
         prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
         path = path_of(self._reduction)
         return FrameReplay(prediction, loss, expected, path, tuple(memberships))
@@ -424,37 +459,6 @@ class Groupwise:
         self._version += read.learned
         return figures
 
-    @contextmanager
-    def all_or_nothing(self) -> Iterator[None]:
-        """What happens inside happens whole or, with an error, not at all.
-
-        The model is copied once, however many rounds and replays there are inside. Other threads
-        that want it wait for the end.
-
-        >>> import groupwise as gw
-        >>> model = gw.Groupwise([gw.by("sex")])
-        >>> try:
-        ...     with model.all_or_nothing():
-        ...         model.learn_one({"sex": "male"}, 0.5)
-        ...         model.learn_one({"sex": "male"}, 1.5)
-        ... except gw.GroupwiseError:
-        ...     print(model.issued)
-        0
-        """
-        with self.lock:
-            if self._undoing:
-                yield
-                return
-            before = copy.deepcopy({name: self.__dict__[name] for name in _CHANGING})
-            self._undoing = True
-            try:
-                yield
-            except BaseException:
-                self.__dict__.update(before)
-                raise
-            finally:
-                self._undoing = False
-
     # Snapshots.
 
     def save(self, path: str | os.PathLike[str], **about: Any) -> None:
@@ -473,14 +477,13 @@ class Groupwise:
             return header, self._reduction.save(groups, features)
 
     def _header(self) -> dict[str, Any]:
-        features = self.features
         return {
             "model": {
                 "groups": [declaration.to_dict() for declaration in self.declarations],
-                "learner": [_named(learner) for learner in self.learners],
-                "aggregator": _named(self.aggregator),
+                "learner": [part_to_save(learner) for learner in self.learners],
+                "aggregator": part_to_save(self.aggregator),
                 "loss": self.loss.to_dict(),
-                "features": dict(features) if isinstance(features, Mapping) else features,
+                "features": declared_to_json(self.features),
                 "indicators": self.indicators,
                 "play": self.play,
                 "clip": self.clip,
@@ -488,6 +491,8 @@ class Groupwise:
                 "seed": self.seed,
                 "prior": self.prior,
                 "intersections": self.intersections,
+                "intercept": self.intercept,
+                "max_levels": self.max_levels,
             },
             **self._registry.to_dict(),
             "encoder": self._encoder.to_dict(),
@@ -500,13 +505,12 @@ class Groupwise:
     @classmethod
     def restored(cls, header: Mapping[str, Any], arrays: archive.Arrays) -> "Groupwise":
         """The model whose header and arrays ``save`` wrote."""
-        settings = dict(header["model"])
+        settings = {"intercept": False, "max_levels": None, **header["model"]}  # as it was in 0.1
         settings["groups"] = [from_dict(fields) for fields in settings["groups"]]
         settings["learner"] = [part_from_dict(fields) for fields in settings["learner"]]
         settings["aggregator"] = part_from_dict(settings["aggregator"])
         settings["loss"] = loss_from_dict(settings["loss"])
-        if isinstance(settings["features"], dict):
-            settings["features"] = {k: v and (v[0], v[1]) for k, v in settings["features"].items()}
+        settings["features"] = declared_from_json(settings["features"])
         model = cls(**settings)
         model._encoder = Encoder.from_dict(header["encoder"], model.groups)
         model._registry.restore(header)
@@ -516,56 +520,3 @@ class Groupwise:
         model._version = int(header["version"])
         model._reduction.load(dict(arrays), len(model._registry), len(model._encoder.names))
         return model
-
-    # Copies, which have a lock of their own.
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Groupwise":
-        with self.lock:
-            twin = memo[id(self)] = object.__new__(type(self))
-            twin.__setstate__(copy.deepcopy(self._without_lock(), memo))
-        return twin
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self.lock:
-            return copy.deepcopy(self._without_lock())  # it is looked at when the lock is free
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.lock = RLock()
-
-    def _without_lock(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "lock"}
-
-
-def encoder_for(
-    learners: Sequence[Any],
-    features: Any,
-    indicators: bool,
-    groups: Groups,
-) -> Encoder:
-    """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
-    widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
-    if not widths:
-        return Encoder(features, indicators, groups)
-    if not any(widths):
-        if features is not None:
-            raise ConfigurationError("These learners use no features: leave features out.")
-        return Encoder([], True, groups)
-    if features is None:
-        raise ConfigurationError(
-            "Name the fields that make a context with features=[...], in the order of the columns "
-            "of contexts."
-        )
-    named = features if isinstance(features, Mapping) else dict.fromkeys(features, (0.0, 1.0))
-    return Encoder(named, False, groups)
-
-
-def _named(part: object) -> dict[str, Any]:
-    fields = part_to_dict(part)
-    if fields is None:
-        raise SnapshotError(
-            f"{name_of(part)} cannot be saved in a snapshot: only groupwise's own learners and "
-            "aggregators can, and those of yours that groupwise.register knows. Keep "
-            "the stream and replay it, or use learners.Ridge."
-        )
-    return fields

@@ -77,6 +77,7 @@ class Reduction:
     width : how many features are declared; 0 where they come with the rows.
     always_on : is the last awake group of every row the always-on one? Its first learner is the
         single model to compare with.
+    intercept : is there a feature that is 1 in every row?
     """
 
     def __init__(
@@ -89,12 +90,14 @@ class Reduction:
         seed: int = 0,
         width: int = 0,
         always_on: bool = False,
+        intercept: bool = False,
     ) -> None:
         self.learners = tuple(learners)
         self.aggregator = aggregator
         self.loss = loss
         self.play = sound_play(aggregator, loss, play, clip)
         self.always_on = always_on
+        self.intercept = intercept
         self.stands_for = 1.0
         """How many rounds a label stands for; more than one where feedback is partial."""
         # Step 1: a learner for every group, made as groups appear.
@@ -344,8 +347,15 @@ class Reduction:
 
     @property
     def comparator(self) -> str:
-        """What ``hindsight`` is the loss of."""
-        return self.banks[0].comparator
+        """What ``hindsight`` is the loss of.
+
+        Learners see labels scaled to [0, 1], so that a linear model of theirs says low + θ·x: the
+        same class as θ·x where low is 0 or some feature is 1 in every row.
+        """
+        comparator, loss = self.banks[0].comparator, self.loss
+        if loss.linear_hindsight and loss.ranged and loss.low != 0.0 and not self.intercept:
+            return f"{comparator}, of the form {loss.low:g} + θ·x"
+        return comparator
 
     def bounds(self, group: int) -> Vector | None:
         """Bounds on the learners' regret on a group; None where what they realised is used."""

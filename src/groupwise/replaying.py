@@ -289,7 +289,8 @@ def replay(
 
     Parameters
     ----------
-    X : T × d features, dense or scipy sparse. Nothing is appended or scaled.
+    X : T × d features, dense or scipy sparse. Nothing is appended or scaled: a column of ones, for
+        an intercept, is yours to give.
     y : T labels within the loss's range.
     membership : T × N, dense or scipy sparse, each entry in [0, 1]; an always-on column is yours to
         give. The baseline is the column named "always_on", or else the first that is always 1.

@@ -6,19 +6,24 @@ learned and not on how much room there happened to be.
 """
 
 import os
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from groupwise import archive
-from groupwise.errors import GroupwiseError, SnapshotError
+from groupwise.arrays import LARGEST
+from groupwise.errors import SnapshotError
 from groupwise.kernels.gram import UNIT
 from groupwise.kernels.hindsight import HELD, TOGETHER
-from groupwise.model import Groupwise
+from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS
 
 MANY = 1 << 20
 """Rows that are taken to be in sums of which it is not known."""
+MOST = 1 << 62
+"""Counts of rounds and tickets beyond it are none: kernels take them as 64 bits."""
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -27,21 +32,27 @@ def load(path: str | os.PathLike[str]) -> Any:
     Learners and aggregators of your own must be registered first
     (``groupwise.register``).
     """
-    header, arrays = archive.read(path)
+    return restored(path, *archive.read(path))
+
+
+def restored(path: str | os.PathLike[str], header: dict[str, Any], arrays: archive.Arrays) -> Any:
+    """The model of a file that was read."""
     try:
         if header["schema"] == 1:
             arrays = _from_schema_1(arrays)
         if header["schema"] < 4:
             arrays = _from_sums(arrays)
         arrays = {**_rests(arrays), **arrays}
-        _check_positions(arrays)
+        _check_numbers(arrays)
+        _check_tickets(header)
         model = Groupwise.restored(header, arrays)
         around = header.get("around")
         return model if around is None else KINDS[around["type"]].restored(model, around)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, GroupwiseError) as error:
+    except Exception as error:  # whatever does not fit, for whatever reason
         raise SnapshotError(
-            f"{path} is damaged: its parts do not fit together ({error!r}). Restore it from a copy."
-        ) from None
+            f"{path} is damaged: its parts do not fit together ({archive.shortened(error)}). "
+            "Restore it from a copy."
+        ) from error
 
 
 def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
@@ -84,7 +95,6 @@ def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
     none, counted = np.zeros((groups, features)), np.zeros(groups, dtype=np.int64)
     new = {
         "hindsight.waiting": counted,
-        "hindsight.rows": old["rows"],
         "hindsight.columns": counted,
         "hindsight.folds": counted,
         "hindsight.calm": counted,
@@ -120,10 +130,35 @@ def _rests(arrays: archive.Arrays) -> archive.Arrays:
     return {f"{name}_rest": np.zeros_like(arrays[name]) for name in sums}
 
 
-def _check_positions(arrays: archive.Arrays) -> None:
-    """Numbers that the kernels take for positions must be ones."""
+def _check_tickets(header: Mapping[str, Any]) -> None:
+    """Ticket numbers are whole and below the next one; intervals of them are in order, apart."""
+    if len(bytes.fromhex(header["key"])) != KEY_BYTES:
+        raise ValueError("key is not one")
+    ends = [end for first, last in header["settled"] for end in (first, last)]
+    counts = header["version"], header["next"]
+    if any(type(one) is not int or not 0 <= one <= MOST for one in (*ends, *counts)):
+        raise ValueError("settled, version or next is no count")
+    if any(one >= other for one, other in pairwise([*ends, header["next"] + 1])):
+        raise ValueError("settled is not in order")
+
+
+def _check_numbers(arrays: archive.Arrays) -> None:
+    """Every number is finite, and those that the kernels take for positions are ones.
+
+    What a single model would have lost is NaN where there is none.
+    """
     for name, array in arrays.items():
+        wrong = np.isinf(array) if name == "ledger.baseline_loss" else ~np.isfinite(array)
+        if wrong.any():
+            raise ValueError(f"{name} holds a number that is not finite")
+        if name.endswith(".strength") and (array < 1.0 / LARGEST).any():
+            raise ValueError(f"{name} is not above 0")
         if name.endswith(".waiting"):
             late = name.startswith("hindsight") & (arrays[name.replace("waiting", "place")] >= 0)
             if ((array < 0) | (array >= np.where(late, TOGETHER, HELD))).any():
                 raise ValueError(f"{name} is more than there is room for")
+        if name.startswith(("hindsight.", "products.")) and array.dtype.kind == "i":
+            least = -1 if name.endswith((".rows", ".place")) else 0
+            most = arrays.get("columns.count", 0) if name.endswith(".columns") else MOST
+            if ((array < least) | (array > most)).any():
+                raise ValueError(f"{name} is no count")

@@ -21,6 +21,8 @@ from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Awake, Play, Row
 
 SIGNATURE_BYTES = 8
+LONGEST = 300
+"""So much is quoted of what is wrong with a text."""
 UNKNOWN = -2
 """The declaration of a group in a ticket that knows it by name alone."""
 
@@ -120,6 +122,9 @@ class Ticket:
             fields = json.loads(text)
             named = [(*one, UNKNOWN, ()) for one in fields["groups"].items()]
             groups = fields.get("members", named)
+            play = play_from_dict(fields["play"])
+            if play.advice.ndim < 2 or play.advice.shape[0] != len(groups):
+                raise ValueError("a play has a row per group")
             return cls(
                 number=_integer(fields["number"]),
                 row=dict(fields["row"]),
@@ -128,17 +133,17 @@ class Ticket:
                     for name, _, declaration, values in groups
                 ],
                 memberships=[float(weight) for _, weight, _, _ in groups],
-                play=play_from_dict(fields["play"]),
+                play=play,
                 loss=loss_from_dict(fields["loss"]),
                 version=_integer(fields["version"]),
                 issuer=bytes.fromhex(fields["signature"]),
                 wants_label=bool(fields["wants_label"]),
                 by_name="members" not in fields,
             )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except Exception as error:  # whatever a text can be made to hold
             raise TicketError(
-                f"This text is not a ticket written by Ticket.to_json: {error!r}."
-            ) from None
+                f"This text is not a ticket written by Ticket.to_json: {repr(error)[:LONGEST]}."
+            ) from error
 
     def __reduce__(self) -> tuple[type["Ticket"], tuple[Any, ...]]:
         return Ticket, (
@@ -173,16 +178,28 @@ def play_to_dict(play: Play) -> dict[str, Any]:
 
 def play_from_dict(fields: Mapping[str, Any]) -> Play:
     """The play that :func:`play_to_dict` wrote."""
-    action = fields["prediction"]
+    action = _numbers(fields["prediction"])
     if "said" in fields:
-        return Play(float(action), np.array(fields["said"], dtype=np.float64))
-    advice = np.array(fields["advice"]).reshape(fields["shape"])
-    probabilities = np.array(fields["probabilities"], dtype=np.float64).reshape(advice.shape[:2])
-    return Play(np.array(action) if isinstance(action, list) else action, (advice, probabilities))
+        said = _numbers(fields["said"]).astype(np.float64)
+        said = said if said.size else said.reshape(2, 0, 1)  # nobody was awake
+        if said.ndim != 3 or len(said) != 2:
+            raise ValueError("what was said is advice and weights")
+        return Play(float(action), said)
+    advice = _numbers(fields["advice"]).reshape(fields["shape"])
+    probabilities = _numbers(fields["probabilities"]).astype(np.float64).reshape(advice.shape[:2])
+    return Play(action if action.ndim else action.item(), (advice, probabilities))
 
 
 def _flat(values: Vector) -> Vector:
     return values[:, 0] if values.shape[1] == 1 else values
+
+
+def _numbers(values: Any) -> Vector:
+    """Numbers from JSON, in whatever shape."""
+    found = np.array(values)
+    if found.size and found.dtype.kind not in "fiub":
+        raise TypeError(f"{found.dtype} holds more than numbers")
+    return found
 
 
 def _integer(value: object) -> int:

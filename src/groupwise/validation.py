@@ -8,10 +8,12 @@ import numpy as np
 
 from groupwise.aggregators import AdaNormalHedge, Specialists
 from groupwise.arrays import LARGEST
-from groupwise.errors import ConfigurationError, is_finite, named
-from groupwise.groups import Group, pairs
+from groupwise.errors import ConfigurationError, SnapshotError, is_finite, named
+from groupwise.features import Encoder
+from groupwise.groups import Group, Groups, pairs
 from groupwise.learners import FTPL, ContextualFTPL, Ridge
 from groupwise.learners.actions import Policies
+from groupwise.learners.wrapped import name_of
 from groupwise.losses import Loss, Square
 from groupwise.protocols import Aggregator, Banked, Learner
 
@@ -65,6 +67,30 @@ def as_loss(loss: Loss | None) -> Loss:
     if not isinstance(loss, Loss):
         raise ConfigurationError(f"{loss!r} is not a loss; use gw.losses.Square(low, high).")
     return loss
+
+
+def encoder_for(
+    learners: Sequence[Any],
+    features: Any,
+    indicators: bool,
+    groups: Groups,
+    intercept: bool,
+) -> Encoder:
+    """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
+    widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
+    if not widths:
+        return Encoder(features, indicators, groups, intercept)
+    if not any(widths):
+        if features is not None:
+            raise ConfigurationError("These learners use no features: leave features out.")
+        return Encoder([], True, groups)
+    if features is None:
+        raise ConfigurationError(
+            "Name the fields that make a context with features=[...], in the order of the columns "
+            "of contexts."
+        )
+    ranges = features if isinstance(features, Mapping) else dict.fromkeys(features, (0.0, 1.0))
+    return Encoder(ranges, False, groups)
 
 
 def with_intersections(declarations: Sequence[Group], intersections: int | None) -> Sequence[Group]:
@@ -139,6 +165,18 @@ def part_to_dict(part: object) -> dict[str, Any] | None:
     if hasattr(part, "to_dict"):
         return cast(dict[str, Any] | None, part.to_dict())
     return {"type": type(part).__name__, **asdict(cast(Any, part))}
+
+
+def part_to_save(part: object) -> dict[str, Any]:
+    """The same; SnapshotError where it cannot be saved."""
+    fields = part_to_dict(part)
+    if fields is None:
+        raise SnapshotError(
+            f"{name_of(part)} cannot be saved in a snapshot: only groupwise's own learners and "
+            "aggregators can, and those of yours that groupwise.register knows. Keep "
+            "the stream and replay it, or use learners.Ridge."
+        )
+    return fields
 
 
 def part_from_dict(fields: Mapping[str, Any]) -> Any:

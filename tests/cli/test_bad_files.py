@@ -3,9 +3,19 @@
 import gzip
 import re
 
+import pyarrow
+import pyarrow.parquet as parquet
 import pytest
 
 from tests.cli.commands import people_file, refused
+
+
+def damaged(content: bytes) -> bytes:
+    """Packed, and changed in the middle."""
+    packed = bytearray(gzip.compress(content, mtime=0))
+    packed[len(packed) // 2 : len(packed) // 2 + 4] = b"\xff" * 4
+    return bytes(packed)
+
 
 FILES = {
     "empty": (b"", "is empty"),
@@ -26,6 +36,10 @@ FILES = {
     "nothing but names": (b"n,y\na,1\nb,2\nc,4\n", "no column besides the label"),
     "two columns of one name": (b"a,a,y\n1,x,2\n", "two columns called 'a'"),
     "no text": (b"\x00\x01\x02\x03,\x00", "is no text file"),
+    "a damaged gzip file": (damaged(b"a,y\n" + b"1,2\n3,5\n" * 9_999), "Cannot unpack"),
+    "huge labels": (b"a,b,y\n1,x,0\n2,y,1e200\n3,x,5\n", r"range 0,1e\+200 .* Multiply 'y'"),
+    "labels of both signs, and huge": (b"a,y\n1,-1e308\n2,1e308\n3,5\n", "is inf wide"),
+    "tiny labels": (b"a,b,y\n1,x,0\n2,y,1e-320\n3,x,0\n", "beyond what can be computed with"),
     "half a gzip file": (gzip.compress(b"a,y\n" + bytes(range(256)) * 999)[:40], "Cannot"),
 }
 
@@ -45,6 +59,8 @@ JSON_LINES = {
     "not JSON": ('{"a": 1, "y": 2}\n{"a": 1,\n', "Line 2 of .* is not JSON"),
     "no object": ("[1, 2]\n", "Line 1 of .* holds list, not an object"),
     "nested": ('{"a": [1], "y": 2}\n', "Line 1 of .* has a list in 'a'"),
+    "a very long number": (f'{{"a": {"1" * 5_000}, "y": 2}}\n', "Line 1 .* over 4,300 digits"),
+    "deep": ("[" * 100_000 + "\n", "Line 1 of .* is not JSON"),
     "half a character": ('{"a": "\\ud800", "y": 2}\n', "half a character"),
 }
 
@@ -58,10 +74,20 @@ def test_bad_json_lines(name, tmp_path):
     assert re.search(message, refused("run", data, "--target", "y", "--out", tmp_path / "out"))
 
 
+def test_damaged_json_lines(tmp_path):
+    data = tmp_path / "data.jsonl.gz"
+    data.write_bytes(damaged(b'{"a": 1, "y": 2}\n' * 9_999))
+    assert "Cannot unpack" in refused("run", data, "--target", "y", "--out", tmp_path / "out")
+
+
 def test_a_bad_parquet_file(tmp_path):
     data = tmp_path / "data.parquet"
     data.write_bytes(b"PAR1 and nothing more")
     assert "Cannot read" in refused("run", data, "--target", "y", "--out", tmp_path / "out")
+    columns = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    parquet.write_table(pyarrow.table(columns, names=["a", "a", "y"]), data)
+    said = refused("run", data, "--target", "y", "--out", tmp_path / "out")
+    assert "two columns called 'a'" in said
 
 
 OPTIONS = {
@@ -96,6 +122,9 @@ def test_bad_options(name, tmp_path):
 
 CONFIGS = {
     "no TOML": ("[[groups]", "is not valid TOML"),
+    "deep TOML": (f"a = {'[' * 9_000}{']' * 9_000}", "nested too deeply"),
+    "a very long number": (f"penalty = {'1' * 5_000}", "is not valid TOML"),
+    "a number beyond numbers": (f"range = [0, {'1' * 400}]", "is not valid TOML"),
     "an unknown key": ('tarket = "pay"', "unknown key 'tarket'"),
     "an unknown kind of group": ('[[groups]]\nbuy = "sex"', "0 kinds"),
     "a range of one": ("range = [1]", "Give [low, high]"),

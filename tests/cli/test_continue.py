@@ -1,10 +1,13 @@
 """``regret``, ``predict`` and ``learn``: what a snapshot is good for afterwards."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 import groupwise as gw
+from groupwise.writing import alone
 from tests.cli.commands import (
     people,
     people_file,
@@ -111,3 +114,33 @@ def test_no_snapshot(tmp_path):
     assert "not a groupwise snapshot" in refused("regret", data)
     assert "Cannot read" in refused("predict", tmp_path / "none.gw", data)
     assert "Cannot read" in refused("learn", tmp_path / "none.gw", data)
+
+
+def test_two_that_learn_into_one_file_lose_nothing(tmp_path):
+    """Two processes, which start while a third has the file."""
+    options = ("--target", "pay", "--range=-100,100", "--groups", "city")
+    few = people_file(tmp_path / "few.csv", 50)
+    succeed("run", few, *options, "--out", tmp_path / "out")
+    snapshot = tmp_path / "out" / "model.gw"
+    data = [people_file(tmp_path / f"{seed}.csv", 2975, seed) for seed in (1, 2)]
+    learn = [sys.executable, "-m", "groupwise", "learn"]
+    with alone(snapshot, lambda: None):
+        assert "Another process is learning into" in refused("learn", snapshot, few, "--no-wait")
+        both = [
+            subprocess.Popen([*learn, snapshot, one], stderr=subprocess.PIPE, text=True)
+            for one in data
+        ]
+        for process in both:
+            assert process.stderr is not None
+            said = process.stderr.readline()
+            assert f"waiting for {snapshot}, which another process is learning into" in said
+    assert [process.wait() for process in both] == [0, 0]
+    for process in both:
+        process.communicate()
+    assert gw.load(snapshot).regret().settled == 6_000
+    assert not [path for path in snapshot.parent.iterdir() if path.name.startswith(".")]
+
+
+def test_a_model_in_a_wrapper_is_for_python(tmp_path):
+    gw.PayForFeedback(gw.Groupwise([gw.by("sex")]), horizon=50).save(tmp_path / "model.gw")
+    assert "groupwise.load(path) in Python" in refused("regret", tmp_path / "model.gw")

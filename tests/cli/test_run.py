@@ -41,6 +41,17 @@ def test_all_outputs_and_nothing_else(finished):
     assert "Worst group: " in result.stdout
 
 
+def test_a_run_without_intercept(finished, tmp_path):
+    data, out, _ = finished
+    succeed("run", data, "--target", "pay", "--no-intercept", "--out", tmp_path / "none")
+    assert "(intercept)" in gw.load(out / "model.gw").feature_names
+    assert "(intercept)" not in gw.load(tmp_path / "none" / "model.gw").feature_names
+    config = tmp_path / "settings.toml"
+    config.write_text('target = "pay"\nintercept = false\n')
+    succeed("run", data, "--config", config, "--out", tmp_path / "same")
+    assert regret_of(tmp_path / "none") == regret_of(tmp_path / "same") != regret_of(out)
+
+
 def test_the_numbers_are_those_of_the_model(finished):
     data, out, _ = finished
     frame = pd.read_csv(data)

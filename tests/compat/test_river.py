@@ -75,7 +75,7 @@ class TestRiversChecks:
 
 class TestTheSameAsTheModel:
     def test_loop(self):
-        adapter = GroupwiseRegressor(GROUPS, range=(0, 1), intercept=False)
+        adapter = GroupwiseRegressor(GROUPS, range=(0, 1))
         model = gw.Groupwise([gw.by("sex"), gw.cut("age", [35, 50])])
         for row, label in rows(80):
             ticket = model.predict(row)
@@ -84,13 +84,14 @@ class TestTheSameAsTheModel:
             model.learn(ticket, label)
         assert table(adapter) == table(model)
 
-    def test_the_intercept_is_a_field_of_ones(self):
-        adapter = GroupwiseRegressor(GROUPS, range=(0, 1))
-        model = gw.Groupwise([gw.by("sex"), gw.cut("age", [35, 50])])
+    def test_the_intercept_can_be_left_out(self):
+        adapter = GroupwiseRegressor(GROUPS, range=(0, 1), intercept=False)
+        model = gw.Groupwise([gw.by("sex"), gw.cut("age", [35, 50])], intercept=False)
         for row, label in rows(40):
-            assert adapter.predict_one(row) == model.predict_one({**row, "z": 1.0})
+            assert adapter.predict_one(row) == model.predict_one(row)
             adapter.learn_one(row, label)
-            model.learn_one({**row, "z": 1.0}, label)
+            model.learn_one(row, label)
+        assert "(intercept)" not in adapter.model.feature_names
 
     def test_fields_that_are_not_text_are_named(self):
         adapter = GroupwiseRegressor([0], range=(0, 1))  # type: ignore[list-item]
@@ -159,7 +160,7 @@ class TestDelayedLabels:
     @pytest.mark.parametrize("delay", [1, 7, 25])
     def test_the_books_say_what_was_played(self, delay):
         """As many tickets settled by hand, in the order in which river reveals the labels."""
-        adapter = GroupwiseRegressor(GROUPS, range=(0, 1), intercept=False)
+        adapter = GroupwiseRegressor(GROUPS, range=(0, 1))
         model = gw.Groupwise([gw.by("sex"), gw.cut("age", [35, 50])])
         evaluate.progressive_val_score(rows(90), adapter, metrics.MAE(), delay=delay)
         tickets = {}

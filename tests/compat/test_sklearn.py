@@ -85,11 +85,11 @@ class TestFrames:
         model = gw.Groupwise([gw.by("sex"), gw.cut("age", [35, 50])], loss=gw.losses.Square(*RANGE))
         rows = [dict(zip(data, row, strict=True)) for row in zip(*data.values(), strict=True)]
         for row, y in zip(rows, label, strict=True):
-            model.learn_one({**row, "one": 1.0}, y)
+            model.learn_one(row, y)
         regressor = GroupwiseRegressor(GROUPS, range=RANGE).fit(pandas.DataFrame(data), label)
         assert figures(regressor) == [tuple(line.values()) for line in model.regret()]
         found = regressor.predict(pandas.DataFrame(data))
-        assert found.tolist() == [model.predict_one({**row, "one": 1.0}) for row in rows]
+        assert found.tolist() == [model.predict_one(row) for row in rows]
 
     def test_arrays_and_frames_agree(self):
         pandas = pytest.importorskip("pandas")
@@ -227,6 +227,6 @@ class TestTools:
         frame = pandas.DataFrame(data)
         model = GroupwiseRegressor(GROUPS).fit(frame, label)
         model.model_.save(tmp_path / "model.gw")
-        row = {**frame.iloc[0].to_dict(), "(intercept)": 1.0}
+        row = frame.iloc[0].to_dict()
         restored = gw.load(tmp_path / "model.gw")
         assert restored.predict_one(row) == model.predict(frame[:1])[0]

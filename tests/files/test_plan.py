@@ -102,6 +102,15 @@ def test_an_intercept_is_there_or_not(groups, features, indicators, expected):
     assert spans_constant(groups, features, indicators) is expected
 
 
+def test_who_asks_for_no_intercept_is_told_what_that_means(found):
+    numbers = {"groups": "age > 30", "features": "age"}
+    assert plan(found, **numbers).intercept
+    assert not plan(found, **numbers).warnings
+    without = plan(found, intercept=False, **numbers)
+    assert not without.intercept
+    assert "have no intercept. Leave out --no-intercept" in without.warnings[0]
+
+
 @pytest.mark.parametrize(
     ("request_", "error", "message"),
     [

@@ -73,6 +73,7 @@ def test_a_plan_as_toml_asks_for_the_same_plan(tmp_path):
     [
         ("target = 3", "target holds 3. Give text"),
         ('indicators = "yes"', "indicators is true or false"),
+        ("intercept = 1", "intercept is true or false"),
         ("range = [1, true]", "Give .low, high.\\.$"),
         ("drop = [1]", "drop is a list of column names"),
         ("features = 3", "features is a list of names or a table"),

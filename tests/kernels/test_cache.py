@@ -6,10 +6,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import groupwise
+from groupwise import kernels
+from groupwise.kernels.cache import _digest as digest
 
 PACKAGE = Path(groupwise.__file__).parent
 
@@ -174,8 +177,22 @@ def test_a_cache_that_was_filled_before_it_was_locked(copy, tmp_path):
         folder.chmod(0o755)
 
 
+def signed(kept: bytes, payload: bytes) -> bytes:
+    """Another payload, with the checksum that fits."""
+    made_from = kept.split(b"\n", 2)[1]
+    return b"\n".join((digest(payload).encode(), made_from, payload))
+
+
 @pytest.mark.parametrize(
-    "damage", [lambda b: b"", lambda b: b[:-100], lambda b: b[:200] + b"x" * 9]
+    "damage",
+    [
+        lambda b: b"",
+        lambda b: b[:-100],
+        lambda b: b[:200] + b"x" * 9,
+        lambda b: b"\x80\x04garbage\n\n\n",
+        lambda b: signed(b, b"cos\nno_such_name\n."),
+        lambda b: signed(b, b"\x80\x04K\x01."),
+    ],
 )
 def test_a_damaged_file_is_replaced(copy, damage):
     copy.run()
@@ -183,6 +200,68 @@ def test_a_damaged_file_is_replaced(copy, damage):
         file.write_bytes(damage(file.read_bytes()))
     assert copy.run() == ([2.0, 2.25], BOTH)
     assert copy.run() == ([2.0, 2.25], [])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_a_file_that_may_be_anybodys_is_not_run(copy):
+    """What is kept is code."""
+    copy.run()
+    changes: list[Any] = [lambda file: file.chmod(0o666)]
+    if os.geteuid() == 0:
+        changes.append(lambda file: os.chown(file, 12_345, 12_345))
+    for change in changes:
+        for file in copy.files():
+            change(file)
+        assert copy.run() == ([2.0, 2.25], BOTH)
+        assert copy.run() == ([2.0, 2.25], [])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_what_is_kept_is_trusted_whatever_the_umask(copy):
+    before = os.umask(0)
+    try:
+        copy.run()
+    finally:
+        os.umask(before)
+    assert copy.run() == ([2.0, 2.25], [])
+
+
+def test_loading_is_not_compiling(monkeypatch):
+    """Only what is spent between beginnings and ends brings the notice nearer."""
+    clock, started, cancelled = [0.0], [], []
+
+    class Timer:
+        daemon = False
+
+        def __init__(self, seconds, function):
+            self.seconds = seconds
+
+        def start(self):
+            started.append(self.seconds)
+
+        def cancel(self):
+            cancelled.append(self.seconds)
+
+    monkeypatch.setattr("groupwise.kernels.threading.Timer", Timer)
+    monkeypatch.setattr("groupwise.kernels.time.monotonic", lambda: clock[0])
+    for name, value in {"_open": 0, "_depth": 0, "_spent": 0.0, "_said": False}.items():
+        monkeypatch.setattr(kernels.compiling, name, value)
+    with kernels.compiling():
+        kernels.compiling.begins(True)
+        kernels.compiling.begins(True)  # one for the sake of the other
+        clock[0] += 0.25
+        kernels.compiling.ends()
+        kernels.compiling.ends()
+        clock[0] += 50.0  # loading
+        kernels.compiling.begins(True)
+        clock[0] += 0.5  # and that fails
+    assert (started, cancelled) == ([1.0, 0.75], [1.0, 0.75])
+    with kernels.compiling():
+        kernels.compiling.begins(True)
+        kernels.compiling.ends()
+    assert started == [1.0, 0.75, 0.25]
+    kernels.compiling.begins(True)  # outside, where nobody waits
+    assert len(started) == 3
 
 
 def test_processes_that_compile_at_once(copy):

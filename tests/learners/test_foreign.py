@@ -27,7 +27,8 @@ def descent():
 
 def model_with(learner, groups=None, **more):
     groups = [gw.by("kind"), gw.by("size")] if groups is None else groups
-    return gw.Groupwise(groups, learner=learner, features=FIELDS, indicators=False, **more)
+    more = {"features": FIELDS, "indicators": False, "intercept": False, **more}
+    return gw.Groupwise(groups, learner=learner, **more)
 
 
 def stream(rounds=80, seed=0, low=0.0, high=1.0):
@@ -317,7 +318,9 @@ def test_scikit_learn_needs_a_fixed_number_of_features():
 
 
 def test_river_takes_features_as_they_come():
-    model = gw.Groupwise([gw.by("kind")], learner=Foreign(bayesian()), indicators=False)
+    model = gw.Groupwise(
+        [gw.by("kind")], learner=Foreign(bayesian()), indicators=False, intercept=False
+    )
     apart = river.BayesianLinearRegression()
     model.learn_one({"kind": "x", "u": 0.5}, 0.5)
     apart.learn_one({"kind=x": 1.0, "u": 0.5}, 0.5)

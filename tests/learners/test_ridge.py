@@ -145,7 +145,7 @@ def test_new_features_in_mid_stream_are_exact(forward, widest):
         rows.append({f"f{i}": float(generator.normal()) for i in chosen})
     labels = generator.random(len(rows))
     model = gw.Groupwise([gw.weight("g")], learner=Ridge(0.7, forward), indicators=False,
-                         always_on=False)  # fmt: skip
+                         intercept=False, always_on=False)  # fmt: skip
     names = [f"f{i}" for i in range(widest)]
     dense = np.array([[row.get(name, 0.0) for name in names] for row in rows])
     weights = 1.0 - generator.random(len(rows))

@@ -51,8 +51,8 @@ def exact_loss(advice, weights, y):
     with localcontext() as context:
         context.prec = 60
         pairs = list(zip(advice.ravel().tolist(), weights.ravel().tolist(), strict=True))
-        total = sum(Decimal(w) for _, w in pairs)
-        p = sum(Decimal(a) * Decimal(w) for a, w in pairs) / total
+        total = sum((Decimal(w) for _, w in pairs), Decimal(0))
+        p = sum((Decimal(a) * Decimal(w) for a, w in pairs), Decimal(0)) / total
         lost = Decimal(0)
         if y > 0:
             lost -= Decimal(y) * p.ln()

@@ -135,7 +135,9 @@ def test_randomised_learners_have_certificates_in_expectation():
 
 def test_the_delay_term_is_what_playing_early_has_cost():
     model = gw.Groupwise(
-        [gw.by("colour"), gw.by("shape"), gw.weight("part"), gw.weight("new")], indicators=False
+        [gw.by("colour"), gw.by("shape"), gw.weight("part"), gw.weight("new")],
+        indicators=False,
+        intercept=False,
     )
     brute = BruteForce()
     generator = np.random.default_rng(0)

@@ -24,8 +24,9 @@ def test_the_largest_groups_come_first(model):
 
 def test_names_of_groups_features_and_fields(model):
     assert model.group_names == ["g=a", "always_on", "g=b", "g=c", "g=d"]
-    assert set(model.feature_names) == {"g=a", "g=b", "g=c", "g=d", "x"}
+    assert set(model.feature_names) == {"(intercept)", "g=a", "g=b", "g=c", "g=d", "x"}
     assert model.field_kinds == {"g": "text", "x": "number"}
     model.group_names.clear()
     model.feature_names.clear()
-    assert len(model.group_names) == len(model.feature_names) == 5
+    assert len(model.group_names) == 5
+    assert len(model.feature_names) == 6

@@ -16,6 +16,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -181,15 +182,26 @@ LABELS = [[[x, 1 - x] for x in row] for row in TABLE] + [[[0, 0]] * 4]
 PORTFOLIO = [Ridge(1.0), Ridge(0.01), Ridge(100.0), Ridge(1.0, forward=True)]
 
 
+EARLIER = {"intercept": False, "max_levels": None}
+"""What models of earlier versions did by default, where they knew no such choice."""
+
+
+def model_of(*arguments: Any, **options: Any) -> gw.Groupwise:
+    """A model with the defaults that the figures were made with."""
+    known = signature(gw.Groupwise).parameters
+    earlier = {name: value for name, value in EARLIER.items() if name in known}
+    return gw.Groupwise(*arguments, **earlier | options)
+
+
 def of(*groups: Any, **options: Any) -> Callable[[], gw.Groupwise]:
     """How to make a model with these groups."""
-    return lambda: gw.Groupwise(list(groups or BY), **options)
+    return lambda: model_of(list(groups or BY), **options)
 
 
 def acting(learner: Any, loss: Any, *groups: Any, **options: Any) -> Callable[[], gw.Groupwise]:
     """How to make a model whose predictions are actions."""
     declared = list(groups or [gw.by("rain")])
-    return lambda: gw.Groupwise(declared, learner=learner(), loss=loss, **options)
+    return lambda: model_of(declared, learner=learner(), loss=loss, **options)
 
 
 def paths(edges: Any = EDGES, **options: Any) -> FTPL:
@@ -212,7 +224,7 @@ def tables(table: Any = TABLE, separator: bool = False) -> ContextualFTPL:
 
 def labeller(seed: int = 0) -> gw.Groupwise:
     """A fresh model for partial feedback."""
-    return gw.Groupwise(
+    return model_of(
         [gw.by("rain")], stumps(), loss=gw.losses.ZeroOne(), features=["a", "b"], seed=seed
     )
 
@@ -340,11 +352,11 @@ CASES = {
         smokers,
     ),
     "many_features": Case(
-        lambda: gw.Groupwise([], learner=Ridge(0.1)),
+        lambda: model_of([], learner=Ridge(0.1)),
         many_levels,
         before=90,
     ),
-    "wide": Case(lambda: gw.Groupwise([]), wide, before=29, after=12),
+    "wide": Case(lambda: model_of([]), wide, before=29, after=12),
     # actions
     "ftpl_paths": of_actions(acting(paths, ROAD, seed=4), costs),
     "ftpl_paths_without_cycles": of_actions(acting(lambda: paths(AHEAD), ROAD), costs),
@@ -398,7 +410,7 @@ CASES = {
         lambda: gw.PayForFeedback(acting(paths, ROAD)(), horizon=300), costs, before=80, after=60
     ),
     "pay_ridge": Case(
-        lambda: gw.PayForFeedback(gw.Groupwise(list(BY), loss=gw.losses.Square(0.0, 2.0))),
+        lambda: gw.PayForFeedback(model_of(list(BY), loss=gw.losses.Square(0.0, 2.0))),
         labelled(lambda y: 2 * y),
         frame=None,
         before=90,
@@ -536,7 +548,7 @@ def table(model: Any) -> dict[str, Any]:
     return {
         "columns": list(found.rows[0]) if found.rows else [],
         "rows": [plain(list(row.values())) for row in found],
-        "comparator": found.comparator,
+        "comparator": found.comparator.partition(", of the form")[0],  # which came later
         "settled": found.settled,
     }
 
@@ -652,13 +664,13 @@ def sklearn_model() -> Any:
 FUNCTIONS = [lambda x: 0, lambda x: 1, lambda x: int(x[0] > 0.5), lambda x: int(x[1] > 0.5)]
 
 SCRATCH = {
-    "river": Case(lambda: gw.Groupwise(list(BY), Foreign(river_model()), **NUMBERS)),
-    "sklearn": Case(lambda: gw.Groupwise(list(BY), Foreign(sklearn_model()), **NUMBERS)),
+    "river": Case(lambda: model_of(list(BY), Foreign(river_model()), **NUMBERS)),
+    "sklearn": Case(lambda: model_of(list(BY), Foreign(sklearn_model()), **NUMBERS)),
     "ridge_and_river": Case(
-        lambda: gw.Groupwise(list(BY), [Ridge(0.5), Foreign(river_model())], **NUMBERS)
+        lambda: model_of(list(BY), [Ridge(0.5), Foreign(river_model())], **NUMBERS)
     ),
     "sklearn_and_ridges": Case(
-        lambda: gw.Groupwise(
+        lambda: model_of(
             [gw.by("sex"), gw.weight("likely")],
             [Foreign(sklearn_model()), Ridge(0.5), Ridge(2.0, forward=True)],
             play="sample",
@@ -686,7 +698,7 @@ SCRATCH = {
     ),
     "enumerated_functions": of_actions(enumerating(lambda: FUNCTIONS, features=FIELDS), bit),
     "pay_own_learner": Case(
-        lambda: gw.PayForFeedback(gw.Groupwise(list(BY), Mean())), frame=None, after=80
+        lambda: gw.PayForFeedback(model_of(list(BY), Mean())), frame=None, after=80
     ),
     "ridge_with_zero_one": Case(
         of(loss=BIT, learner=Ridge(), play="sample"), labelled(lambda y: float(y > 0.5))

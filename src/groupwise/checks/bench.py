@@ -132,6 +132,7 @@ def replay_is_the_loop(members: Vector, learner: Any, **parts: Any) -> None:
         learner,
         features=numbers,
         indicators=False,
+        intercept=False,
         always_on=False,
         **parts,
     )

@@ -5,6 +5,8 @@ functions, so that ``groupwise --help`` answers at once. To add one, write the f
 in ``COMMANDS``.
 """
 
+import os
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -32,6 +34,10 @@ INTERRUPTED = 130
 """As shells have it: 128 + SIGINT."""
 
 
+class Interrupted(SystemExit):
+    """The end of a command that was interrupted, and has said so."""
+
+
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     """The command; what goes wrong in it is one line on standard error, and an exit code."""
 
@@ -45,7 +51,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as interrupt:
             warn(f"interrupted. {interrupt}".rstrip())
-            raise typer.Exit(INTERRUPTED) from None
+            raise Interrupted(INTERRUPTED) from None
 
     return guarded
 
@@ -80,4 +86,21 @@ for _name, _command in COMMANDS.items():
 
 def main() -> None:
     """Run the command that the arguments name, and exit."""
-    app(prog_name="groupwise")
+    try:
+        try:
+            app(prog_name="groupwise")
+        finally:
+            sys.stdout.flush()
+    except Interrupted:
+        raise
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # before the command began, where nobody says so
+            warn("interrupted.")
+        raise
+    except OSError as error:
+        # What is waiting to be written is let go, or the interpreter would try again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # whoever reads may stop, as head does
+            what = f"use {error.filename}" if error.filename else "write to standard output"
+            warn(f"Cannot {what}: {error.strerror or error}.")
+        raise SystemExit(FAILED) from None

@@ -15,9 +15,11 @@ from groupwise.cli.options import (
     Jobs,
     LabelRange,
     LearnerName,
+    NoIntercept,
     Order,
     Target,
     show_summary,
+    tell,
     warn,
 )
 
@@ -33,6 +35,7 @@ def run(
     config: Config = None,
     learner: LearnerName = None,
     aggregator: AggregatorName = None,
+    no_intercept: NoIntercept = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")] = Path(
         "groupwise-run"
     ),
@@ -58,6 +61,7 @@ def run(
         order=order,
         learner=learner,
         aggregator=aggregator,
+        intercept=False if no_intercept else None,
     ) as (found, plan):
         warn(*plan.warnings)
         if plan.proposed:
@@ -106,7 +110,7 @@ def init(
         return
     write(out, text)
     warn(*notes)
-    typer.echo(f"Wrote {out}")
+    tell(out, f"Wrote {out}")
 
 
 def compare(
@@ -128,6 +132,7 @@ def compare(
     config: Config = None,
     learner: LearnerName = None,
     aggregator: AggregatorName = None,
+    no_intercept: NoIntercept = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -156,6 +161,7 @@ def compare(
         order=order,
         learner=learner,
         aggregator=aggregator,
+        intercept=False if no_intercept else None,
     ) as (found, plan):
         warn(*plan.warnings)
         compared = running.compare(found, plan, prediction, out, jobs)

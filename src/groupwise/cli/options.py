@@ -84,6 +84,10 @@ AggregatorName = Annotated[
         show_default=False,
     ),
 ]
+NoIntercept = Annotated[
+    bool,
+    typer.Option("--no-intercept", help="Add no feature that is 1 in every row."),
+]
 Jobs = Annotated[
     int | None,
     typer.Option(min=1, help="Threads; one per core by default.", show_default=False),
@@ -100,6 +104,13 @@ def warn(*messages: str) -> None:
     """Say something on standard error."""
     for message in messages:
         typer.echo(f"groupwise: {message}", err=True)
+
+
+def tell(out: Path, message: str) -> None:
+    """Say what was written; beside a device or a pipe, which may be standard output itself."""
+    from groupwise.writing import is_stream
+
+    typer.echo(message, err=is_stream(out))
 
 
 def show_summary(finished: "Finished") -> None:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from groupwise.cli.options import Jobs, Rows, Snapshot, Target
+from groupwise.cli.options import Jobs, Rows, Snapshot, Target, tell, warn
+from groupwise.errors import OutputError
 
 
 def regret(
@@ -50,7 +51,7 @@ def predict(
     with opened(rows) as source:
         count = snapshots.predict(model, source, target, out)
     if out is not None:
-        typer.echo(f"{count:,} predictions in {out}")
+        tell(out, f"{count:,} predictions in {out}")
 
 
 def learn(
@@ -62,19 +63,33 @@ def learn(
         typer.Option(metavar="FILE.gw", help="Write the model there, not over the old one."),
     ] = None,
     jobs: Jobs = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Do not wait for another process, but give up.")
+    ] = False,
 ) -> None:
     """Predict and learn further rows, and write the snapshot anew.
 
     The snapshot is replaced in one step when all rows are learned: until then, and whenever
     something goes wrong, it is the old one.
+    Where another process is learning into it, this one waits until it has.
     """
     from groupwise.files import snapshots
     from groupwise.files.source import opened
 
     place = model if out is None else out
+
+    def waiting() -> None:
+        if no_wait:
+            raise OutputError(
+                f"Another process is learning into {place}. Try again later; without --no-wait "
+                "this one waits."
+            )
+        warn(f"waiting for {place}, which another process is learning into.")
+
     with opened(rows) as source:
-        learned = snapshots.learn(model, source, target, place, jobs)
-    typer.echo(
+        learned = snapshots.learn(model, source, target, place, jobs, waiting)
+    tell(
+        place,
         f"{learned.rows:,} rows learned, {learned.settled:,} in all; their typical error is "
-        f"{learned.error:.6g}. The model is {place}"
+        f"{learned.error:.6g}. The model is {place}",
     )

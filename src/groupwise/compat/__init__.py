@@ -13,8 +13,6 @@ from groupwise.losses import Loss, Square, Unbounded
 from groupwise.model import Groupwise
 from groupwise.protocols import Aggregator
 
-INTERCEPT = "(intercept)"
-"""The field that is 1 in every row, where the adapter adds one."""
 TARGET = "(label)"
 """The column in which labels go into a replay."""
 
@@ -67,10 +65,9 @@ class Adapter:
             loss = Square(low, high)
         features: Any = self.features
         if isinstance(features, Mapping):
-            ends = {INTERCEPT: (0.0, 1.0)} if self.intercept else {}
-            features = {self._name(column): bounds for column, bounds in features.items()} | ends
+            features = {self._name(column): bounds for column, bounds in features.items()}
         elif features is not None and not isinstance(features, str):
-            features = [*map(self._name, features), *([INTERCEPT] if self.intercept else [])]
+            features = [*map(self._name, features)]
         return Groupwise(
             groups,
             learner=self.learner,
@@ -78,6 +75,7 @@ class Adapter:
             loss=loss,
             features=features,
             indicators=self.indicators,
+            intercept=self.intercept,
             clip=self.range is not None,
             seed=self.seed,
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupwise.compat import INTERCEPT, TARGET, Adapter, widened
+from groupwise.compat import TARGET, Adapter, widened
 from groupwise.errors import ConfigurationError, is_finite
 from groupwise.extras import needed_by
 from groupwise.groups import Group
@@ -45,7 +45,7 @@ class GroupwiseRegressor(Adapter, base.MiniBatchRegressor):
     aggregator : ``aggregators.AdaNormalHedge()`` by default.
     features : the fields to use, as in ``Groupwise``; None for all.
     indicators : whether each group is a 0/1 feature as well.
-    intercept : whether to add a field that is 1 in every row.
+    intercept : whether to add a feature that is 1 in every row.
     seed : names all the randomness there is.
     outstanding : how many predictions are remembered until their labels come; the oldest are let
         go first.
@@ -137,14 +137,12 @@ class GroupwiseRegressor(Adapter, base.MiniBatchRegressor):
                 self.learn_one(x, label)
             return
         frame = X.rename(columns=str)
-        added = {TARGET: labels, **({INTERCEPT: 1.0} if self.intercept else {})}
-        self.model.replay(frame[sorted(frame.columns)].assign(**added), TARGET)
+        self.model.replay(frame[sorted(frame.columns)].assign(**{TARGET: labels}), TARGET)
         self.label_range = widened(self.label_range, labels)
 
     def _row(self, x: Mapping[Any, Any]) -> dict[str, Any]:
         """The row with its fields in order: river wants no number to depend on theirs."""
-        fields = sorted(((str(name), value) for name, value in x.items()), key=itemgetter(0))
-        return dict([*fields, (INTERCEPT, 1.0)] if self.intercept else fields)
+        return dict(sorted(((str(name), value) for name, value in x.items()), key=itemgetter(0)))
 
     def _let_go(self, key: Hashable) -> None:
         """Forget the oldest prediction for this row."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from groupwise.arrays import Vector
-from groupwise.compat import INTERCEPT, TARGET, Adapter, widened
+from groupwise.compat import TARGET, Adapter, widened
 from groupwise.errors import ConfigurationError
 from groupwise.extras import needed_by
 from groupwise.model import Groupwise
@@ -49,7 +49,7 @@ class GroupwiseRegressor(Adapter, RegressorMixin, BaseEstimator):  # type: ignor
     aggregator : ``aggregators.AdaNormalHedge()`` by default.
     features : names or numbers of the columns to use, or {column: (low, high)}; None for all.
     indicators : whether each group is a 0/1 feature as well.
-    intercept : whether to add a column that is 1 in every row.
+    intercept : whether to add a feature that is 1 in every row.
     seed : names all the randomness there is.
 
     Attributes
@@ -138,12 +138,8 @@ class GroupwiseRegressor(Adapter, RegressorMixin, BaseEstimator):  # type: ignor
             validate_data(self, X, reset=reset, skip_check_array=True)
             if not len(frame):
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            if self.intercept:
-                frame = frame.with_columns(nw.lit(1.0).alias(INTERCEPT))
             return frame
         array: Vector = validate_data(self, X, reset=reset, dtype=np.float64)
-        if self.intercept:
-            array = np.column_stack([array, np.ones(len(array))])
         return array
 
     def _rows(self, table: "nw.DataFrame[Any] | Vector") -> Iterator[dict[str, Any]]:
@@ -154,5 +150,4 @@ class GroupwiseRegressor(Adapter, RegressorMixin, BaseEstimator):  # type: ignor
 
     def _columns(self) -> list[str]:
         unnamed = [f"x{i}" for i in range(self.n_features_in_)]
-        names = [str(name) for name in getattr(self, "feature_names_in_", unnamed)]
-        return [*names, INTERCEPT] if self.intercept else names
+        return [str(name) for name in getattr(self, "feature_names_in_", unnamed)]

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groupwise.errors import ConfigurationError, DataError
+from groupwise.features import COLUMNS, hashed
+from groupwise.features.declared import Hashed
 from groupwise.files.scan import Kind, Profile, Scan, scan
 from groupwise.files.settings import LEVELS_WORD, Request, request_from
 from groupwise.files.source import opened
@@ -15,11 +17,12 @@ from groupwise.files.text import amount, quoted, shown
 from groupwise.groups import Group, Groups, by, cut, dumps
 from groupwise.groups.algebra import Leaf
 from groupwise.groups.declarations import By, Cut, Weight, Where
+from groupwise.groups.text import HASHED_WORD
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
 
-Features = dict[str, tuple[float, float] | None]
+Features = dict[str, tuple[float, float] | Hashed | None]
 
 FEW = 24
 """Whole numbers with so few values are proposed as groups: hours of the day still are."""
@@ -29,6 +32,8 @@ MANY = 1_000
 """So many groups from one column deserve a warning."""
 MOST = 3
 """Models to be compared at a time, for the sake of tables and colours."""
+NARROWEST, WIDEST = 1e-100, 1e100
+"""Ranges of labels whose squares, and sums of these, are numbers."""
 SUSPICIOUS = 0.95
 """A feature that correlates so with the label may be known only when the label is."""
 
@@ -48,6 +53,7 @@ class Plan:
     groups: tuple[Group, ...]
     features: Features
     indicators: bool
+    intercept: bool
     learner: str
     aggregator: str
     penalty: float
@@ -69,8 +75,9 @@ class Plan:
             "aggregator": self.aggregator,
             "penalty": self.penalty,
             "indicators": self.indicators,
+            "intercept": self.intercept,
             "features": {
-                name: LEVELS_WORD if bounds is None else list(bounds)
+                name: list(bounds) if isinstance(bounds, tuple) else word(bounds)
                 for name, bounds in self.features.items()
             },
         }
@@ -92,6 +99,7 @@ class Plan:
             loss=Square(*self.range),
             features=self.features,
             indicators=self.indicators,
+            intercept=self.intercept,
         )
 
 
@@ -109,7 +117,7 @@ def planned(
     config: Path | None = None,
     predictions: Sequence[str] = (),
     strict: bool = True,
-    **options: str | None,
+    **options: str | bool | None,
 ) -> Iterator[tuple[Scan, Plan]]:
     """A file, looked through once, and the plan that a TOML file and options ask for."""
     request = request_from(config, **options)
@@ -170,16 +178,16 @@ def make_plan(
         }
     bounds = _range(label, request.range)
     Groups(groups, always_on=True)  # refuses groups that would have the same name
-    if not features and not (groups and indicators):
+    if not features and not (groups and (indicators or request.intercept)):
         raise DataError(
             f"{shown(scan.source.name)} has no column besides the label that could be a feature or "
             "a group."
         )
     warnings += remarks(scan, groups, features, label.name)
-    if not spans_constant(groups, features, indicators):
+    if not (request.intercept or spans_constant(groups, features, indicators)):
         warnings.append(
             "No features always sum to 1, so the models have no intercept. "
-            "A group per value of some column (--groups) gives them one."
+            "Leave out --no-intercept (intercept = false) to give them one."
         )
     read = dict.fromkeys([label.name, *features, *(c for one in groups for c in one.columns)])
     return Plan(
@@ -189,11 +197,12 @@ def make_plan(
         groups=tuple(groups),
         features=features,
         indicators=indicators,
+        intercept=request.intercept,
         learner=request.learner or "ridge",
         aggregator=request.aggregator or "adanormalhedge",
         penalty=request.penalty,
         kinds={
-            name: "text" if features.get(name, ()) is None else scan.columns[name].kind
+            name: "text" if is_text(features.get(name, ())) else scan.columns[name].kind
             for name in read
         },
         warnings=tuple(warnings),
@@ -234,7 +243,19 @@ def _groups(scan: Scan, request: Request) -> list[Group]:
     return groups
 
 
-def _asked(scan: Scan, name: str, bounds: object, target: str) -> tuple[float, float] | None:
+def word(bounds: Hashed | None) -> str:
+    """What a file of settings says of a feature that is text."""
+    return LEVELS_WORD if bounds is None else HASHED_WORD
+
+
+def is_text(bounds: object) -> bool:
+    """Whether a feature so declared has a level for each value."""
+    return bounds is None or isinstance(bounds, Hashed)
+
+
+def _asked(
+    scan: Scan, name: str, bounds: object, target: str
+) -> tuple[float, float] | Hashed | None:
     """A feature that was asked for, its range looked up if need be."""
     profile = scan.column(name, "for a feature")
     if name == target:
@@ -249,7 +270,15 @@ def _asked(scan: Scan, name: str, bounds: object, target: str) -> tuple[float, f
         )
     if isinstance(bounds, tuple):
         return bounds
-    return None if bounds == LEVELS_WORD else profile.scale
+    if bounds == HASHED_WORD:
+        return hashed()
+    found = None if bounds == LEVELS_WORD else profile.scale
+    if found is None and profile.distinct > COLUMNS:
+        raise DataError(
+            f"Column {quoted(name)} has {profile.count} different values, and at most {COLUMNS} "
+            f"have a feature each. Let them share {COLUMNS}: {shown(name)}:{HASHED_WORD}."
+        )
+    return found
 
 
 def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, float]:
@@ -262,6 +291,12 @@ def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, fl
         )
     if not low < high:
         raise ConfigurationError(f"The range {low:g},{high:g} is not one: LOW is below HIGH.")
+    if not NARROWEST <= high - low <= WIDEST:
+        raise ConfigurationError(
+            f"The label's range {low:g},{high:g} is {high - low:g} wide, and losses are the square "
+            f"of that, which is beyond what can be computed with. Multiply {quoted(label.name)} by "
+            "a constant."
+        )
     for value in (label.low, label.high):
         if not low <= value <= high:
             raise DataError(
@@ -332,7 +367,7 @@ def propose_features(
                 warnings.append(
                     f"Column {quoted(name)} is left out: it has {profile.count} different "
                     f"texts in {profile.rows:,} rows, too many for a feature. (For groups it can "
-                    "be named in --groups.)"
+                    f"be named in --groups, and as {shown(name)}:{HASHED_WORD} in --features.)"
                 )
         elif profile.missing and (name in named or (text and name in grouped)):
             pass  # groups may be missing, features may not
@@ -365,7 +400,7 @@ def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str
 def spans_constant(groups: Sequence[Group], features: Features, indicators: bool) -> bool:
     """Whether the features can express an intercept: some of them always sum to 1."""
     partition = any(isinstance(one, (By, Cut)) for one in groups)
-    return (indicators and partition) or any(bounds is None for bounds in features.values())
+    return (indicators and partition) or any(map(is_text, features.values()))
 
 
 def leaves(group: Group) -> list[Leaf]:

@@ -9,7 +9,7 @@ from typing import Any
 from groupwise.errors import ConfigurationError, GroupError
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups import Group, from_dict
-from groupwise.groups.text import Unknown, parse_features, parse_groups, parse_names
+from groupwise.groups.text import HASHED_WORD, Unknown, parse_features, parse_groups, parse_names
 
 LEVELS_WORD = "levels"
 """In the table of features: text, one 0/1 feature for each level."""
@@ -27,6 +27,7 @@ class Request:
     aggregator: str | None = None
     penalty: float = 1.0
     indicators: bool | None = None
+    intercept: bool = True
     features: Mapping[str, Any] | None = None
     groups: Sequence[Group] | None = None
     text: Mapping[str, str] = field(default_factory=dict)
@@ -61,10 +62,12 @@ def read_config(path: Path | None) -> Request:
         return _request(tomllib.loads(path.read_text("utf-8")))
     except OSError as error:
         raise ConfigurationError(f"Cannot read {path}: {error.strerror or error}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
     except (ConfigurationError, GroupError) as error:
         raise ConfigurationError(f"{path}: {error}") from None
+    except (ValueError, OverflowError) as error:  # what is no TOML, no text, or no number
+        raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path} is nested too deeply.") from None
 
 
 def _request(found: dict[str, Any]) -> Request:
@@ -75,8 +78,9 @@ def _request(found: dict[str, Any]) -> Request:
     for key in ("target", "order", "learner", "aggregator"):
         if key in found and not isinstance(found[key], str):
             raise ConfigurationError(f"{key} holds {found[key]!r}. Give text.")
-    if "indicators" in found and not isinstance(found["indicators"], bool):
-        raise ConfigurationError("indicators is true or false.")
+    for key in ("indicators", "intercept"):
+        if key in found and not isinstance(found[key], bool):
+            raise ConfigurationError(f"{key} is true or false.")
     readers: dict[str, Any] = {
         "range": _pair,
         "drop": _texts,
@@ -100,7 +104,7 @@ def _features(given: Any, key: str) -> dict[str, tuple[float, float] | str | Non
     if not isinstance(given, dict):
         raise ConfigurationError(f"{key} is a list of names or a table of ranges.")
     return {
-        name: LEVELS_WORD if value == LEVELS_WORD else _pair(value, f"{key}.{name}")
+        name: value if value in (LEVELS_WORD, HASHED_WORD) else _pair(value, f"{key}.{name}")
         for name, value in given.items()
     }
 
@@ -118,7 +122,7 @@ def _pair(given: Any, key: str) -> tuple[float, float]:
     if not numbers or len(given) != 2:
         raise ConfigurationError(
             f"{shown(key)} holds {shown(repr(given))}. Give [low, high]"
-            + (f' or "{LEVELS_WORD}".' if key != "range" else ".")
+            + (f' or "{LEVELS_WORD}" or "{HASHED_WORD}".' if key != "range" else ".")
         )
     return float(given[0]), float(given[1])
 

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from groupwise.errors import DataError, SnapshotError
 from groupwise.files.predictions import SEPARATOR, guarded, prediction_file
 from groupwise.files.rows import AT_MOST, in_file, in_file_order
 from groupwise.files.scan import Kind, scan
-from groupwise.writing import replaced
+from groupwise.writing import alone, replaced
 
 if TYPE_CHECKING:
     from groupwise.files.source import Source
@@ -39,14 +39,22 @@ def save(model: "Groupwise", path: Path, reading: Reading) -> None:
 
 def load(path: Path) -> "tuple[Groupwise, Reading]":
     """Read a snapshot; one written by ``model.save`` says nothing about columns."""
-    from groupwise.snapshot import load as load_model
+    from groupwise.model import Groupwise
+    from groupwise.snapshot import restored
 
-    model = load_model(path)
-    table = archive.read(path)[0].get("table") or {}
-    target, kinds = table.get("target"), table.get("kinds")
+    header, arrays = archive.read(path)
+    model = restored(path, header, arrays)
+    if not isinstance(model, Groupwise):
+        raise SnapshotError(
+            f"{path} holds a model in {type(model).__name__}, which files know nothing of. "
+            "Use groupwise.load(path) in Python."
+        )
+    table = header.get("table") or {}
+    known = isinstance(table, dict)
+    target, kinds = (table.get(key) if known else False for key in ("target", "kinds"))
     if not isinstance(target, str | None) or not isinstance(kinds, dict | None):
         raise SnapshotError(f"{path} is damaged: what it says about columns is unreadable.")
-    if kinds is not None and not set(kinds.values()) <= {"number", "text"}:
+    if kinds is not None and any(one not in ("number", "text") for one in kinds.values()):
         raise SnapshotError(f"{path} is damaged: a column is neither number nor text.")
     return model, Reading(target, kinds)
 
@@ -61,9 +69,25 @@ class Learned:
 
 
 def learn(
-    path: Path, source: "Source", target: str | None, place: Path, jobs: int | None = None
+    path: Path,
+    source: "Source",
+    target: str | None,
+    place: Path,
+    jobs: int | None = None,
+    waiting: Callable[[], None] = lambda: None,
 ) -> Learned:
-    """Learn rows from a file and write the model to ``place``, whole or not at all."""
+    """Learn rows from a file and write the model to ``place``, whole or not at all.
+
+    Of several processes that learn into one place, each begins when the one before has written it;
+    ``waiting`` is called if this one has to wait.
+    """
+    with alone(place, waiting):
+        return _learn(path, source, target, place, jobs)
+
+
+def _learn(
+    path: Path, source: "Source", target: str | None, place: Path, jobs: int | None
+) -> Learned:
     model, reading = load(path)
     target = target or reading.target
     if target is None:

@@ -14,13 +14,16 @@ import itertools
 import json
 import re
 import shutil
+import stat
 import sys
 import tempfile
-from collections import deque
+import threading
+import zlib
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -32,6 +35,7 @@ import pyarrow.parquet as arrow_parquet
 from groupwise.errors import DataError
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups.values import value_name
+from groupwise.progress import PATIENCE
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
@@ -44,6 +48,8 @@ LINES = 20_000
 """Lines of JSON at a time."""
 ROWS = 50_000
 """Rows of Parquet at a time."""
+UNPACKING = (OSError, EOFError, zlib.error)
+"""What a compressed file can do when it is read."""
 _RAGGED = re.compile(r"(?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
 
 Chunks = Iterator[tuple[pa.Table, int]]
@@ -85,19 +91,51 @@ class Source:
 def opened(name: str) -> Iterator[Source]:
     """The file of this name; for ``-`` what comes from standard input.
 
-    A run reads its rows twice, so standard input goes to a temporary file first.
+    A run reads its rows twice, so what can be read once, as pipes can, goes to a temporary file
+    first.
     """
-    if name != STANDARD_INPUT:
-        yield _source(name, Path(name))
+    path, standard = Path(name), name == STANDARD_INPUT
+    if not standard and not _is_read_once(path):
+        yield _source(name, path)
         return
+    name = "standard input" if standard else name
     with tempfile.TemporaryDirectory(prefix="groupwise-") as folder:
-        spooled = Path(folder) / "standard-input"
-        with spooled.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        yield _source("standard input", spooled)
+        spooled = Path(folder) / "rows"
+        try:
+            with _patiently(name), spooled.open("wb") as file:
+                if standard:
+                    shutil.copyfileobj(sys.stdin.buffer, file)
+                else:
+                    with path.open("rb") as pipe:
+                        shutil.copyfileobj(pipe, file)
+        except OSError as error:
+            raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
+        yield _source(name, spooled, sniffed=True)
 
 
-def _source(name: str, path: Path) -> Source:
+def _is_read_once(path: Path) -> bool:
+    """Is it a pipe, or another thing that is neither a file nor a folder?"""
+    with suppress(OSError):
+        kind = path.stat().st_mode
+        return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
+    return False
+
+
+@contextmanager
+def _patiently(name: str) -> Iterator[None]:
+    """Say what is being waited for, if it takes long."""
+    text = f"groupwise: reading {shown(name)} to its end; the rest begins when all rows have come."
+    timer = threading.Timer(PATIENCE, partial(print, text, file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _source(name: str, path: Path, sniffed: bool = False) -> Source:
+    """What a file is; ``sniffed`` where its name may not say so."""
     try:
         with path.open("rb") as file:
             start = file.read(4)
@@ -107,8 +145,8 @@ def _source(name: str, path: Path) -> Source:
         raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
     found = Source(name, path, "Parquet" if start == PARQUET else "CSV", start.startswith(GZIP))
     objects = start != PARQUET and name.lower().removesuffix(".gz").endswith(JSON_ENDINGS)
-    if name == "standard input":
-        with suppress(OSError, EOFError), found.open() as file:
+    if sniffed and not objects:
+        with suppress(*UNPACKING), found.open() as file:
             objects = file.read(64).lstrip().startswith(b"{")
     return replace(found, format="JSON Lines") if objects else found
 
@@ -164,7 +202,7 @@ def _header(source: Source) -> tuple[list[str], str]:
     try:
         with source.open() as file:
             start = file.read(HEADER_LIMIT)
-    except (OSError, EOFError) as error:
+    except UNPACKING as error:
         raise DataError(f"Cannot unpack {shown(source.name)}: {error}.") from None
     if b"\x00" in start:
         raise DataError(f"{shown(source.name)} is no text file. Give CSV, Parquet or JSON Lines.")
@@ -177,13 +215,17 @@ def _header(source: Source) -> tuple[list[str], str]:
     if "�" in "".join(names):
         raise _not_text(source)
     names = [name.strip() or f"column {number}" for number, name in enumerate(names, 1)]
-    twice = {name for name in names if names.count(name) > 1}
+    _check_names(source, names)
+    return names, delimiter
+
+
+def _check_names(source: Source, names: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(
             f"{shown(source.name)} has two columns called {listed(sorted(twice)[:1])}. "
             "Give every column a name of its own."
         )
-    return names, delimiter
 
 
 def _refusal(source: Source, message: str, width: int, delimiter: str) -> DataError:
@@ -214,7 +256,7 @@ def _ragged_row(source: Source, width: int, delimiter: str) -> tuple[str, str]:
 
 def _not_text(source: Source) -> DataError:
     """Say in which line the encoding is wrong."""
-    with source.open() as file:
+    with suppress(*UNPACKING), source.open() as file:
         for number, line in enumerate(file, 1):
             try:
                 line.decode("utf-8")
@@ -243,7 +285,7 @@ def _json_lines(source: Source, columns: Sequence[str] | None) -> Chunks:
                 if rows:
                     yield pa.table(cells), file.tell()
                 first += len(taken)
-    except (OSError, EOFError) as error:
+    except UNPACKING as error:
         raise DataError(f"Cannot unpack {shown(source.name)}: {error}.") from None
     except UnicodeEncodeError:
         raise DataError(
@@ -259,6 +301,11 @@ def _row(source: Source, number: int, line: bytes) -> dict[str, str | None]:
         raise DataError(f"Line {number} of {shown(source.name)} is not UTF-8 text.") from None
     except (json.JSONDecodeError, RecursionError) as error:
         raise DataError(f"Line {number} of {shown(source.name)} is not JSON: {error}.") from None
+    except ValueError:  # of so many digits that nobody meant to compute with them
+        raise DataError(
+            f"Line {number} of {shown(source.name)} holds a whole number of over "
+            f"{sys.get_int_max_str_digits():,} digits. Write it as text."
+        ) from None
     if not isinstance(found, dict):
         raise DataError(
             f"Line {number} of {shown(source.name)} holds {type(found).__name__}, not an object. "
@@ -283,6 +330,7 @@ def _parquet(source: Source, columns: Sequence[str] | None) -> Chunks:
     try:
         with arrow_parquet.ParquetFile(source.path) as file:
             total = file.metadata.num_rows
+            _check_names(source, file.schema_arrow.names)
             names = [
                 field.name
                 for field in file.schema_arrow
@@ -296,7 +344,7 @@ def _parquet(source: Source, columns: Sequence[str] | None) -> Chunks:
                 table = pa.Table.from_batches([batch]).select(names)
                 arrays = [_plain(column) for column in table.columns]
                 yield pa.table(dict(zip(names, arrays, strict=True))), source.size * done // total
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise DataError(f"Cannot read {shown(source.name)}: {shown(str(error))}.") from None
 
 

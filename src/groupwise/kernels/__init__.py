@@ -7,6 +7,7 @@ which driver computed it; where a fused multiply-add is wanted it is written out
 
 import sys
 import threading
+import time
 from functools import partial
 from types import TracebackType
 from typing import ClassVar
@@ -18,10 +19,16 @@ class compiling:
     """Say on standard error that kernels are being compiled, if that takes over a second.
 
     Wraps what may be the first use of a kernel. It is the cache that knows whether something is
-    compiled or only loaded, and calls ``begins``; what was said once is not said again.
+    compiled or only loaded, and calls ``begins`` and ``ends``: the time between counts, not what
+    loading takes. What was said once is not said again.
     """
 
     _open: ClassVar[int] = 0
+    _depth: ClassVar[int] = 0
+    """How many functions are being compiled, one for the sake of the other."""
+    _began: ClassVar[float] = 0.0
+    _spent: ClassVar[float] = 0.0
+    _said: ClassVar[bool] = False
     _timer: ClassVar[threading.Timer | None] = None
 
     def __enter__(self) -> None:
@@ -34,21 +41,41 @@ class compiling:
         trace: TracebackType | None,
     ) -> None:
         compiling._open -= 1
-        if compiling._timer is not None and compiling._open == 0 and compiling._timer.is_alive():
-            compiling._timer.cancel()
-            compiling._timer = None
+        if compiling._open == 0 and compiling._depth > 0:  # what failed to compile has no end
+            compiling._depth = 1
+            compiling.ends()
 
     @staticmethod
     def begins(kept: bool) -> None:
         """Something is not in the cache; is there one that it can be put into?"""
-        if compiling._open == 0 or compiling._timer is not None:
+        if compiling._open == 0:
             return
+        compiling._depth += 1
+        if compiling._depth > 1 or compiling._said:
+            return
+        compiling._began = time.monotonic()
+        left = max(0.0, COMPILE_NOTICE_SECONDS - compiling._spent)
+        compiling._timer = threading.Timer(left, partial(compiling._say, kept))
+        compiling._timer.daemon = True
+        compiling._timer.start()
+
+    @staticmethod
+    def ends() -> None:
+        """What began last is compiled."""
+        if compiling._depth == 0:
+            return
+        compiling._depth -= 1
+        if compiling._depth == 0 and compiling._timer is not None:
+            compiling._timer.cancel()
+            compiling._timer = None
+            compiling._spent += time.monotonic() - compiling._began
+
+    @staticmethod
+    def _say(kept: bool) -> None:
+        compiling._said = True
         then = (
             "this happens once, later runs use the cache."
             if kept
             else "set NUMBA_CACHE_DIR to a folder that can be written to make that once."
         )
-        say = partial(print, "groupwise: compiling its kernels;", then, file=sys.stderr, flush=True)
-        compiling._timer = threading.Timer(COMPILE_NOTICE_SECONDS, say)
-        compiling._timer.daemon = True
-        compiling._timer.start()
+        print("groupwise: compiling its kernels;", then, file=sys.stderr, flush=True)

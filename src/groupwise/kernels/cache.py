@@ -5,6 +5,10 @@ from, and two processes that compile at once can make its index point to the wro
 folder belongs to one state of the package's sources on one kind of machine, and a file in it to one
 function with one signature. It is written under another name first and says what it was made from,
 so that whatever is found is whole and right, or is compiled anew.
+
+What is kept is code, and is run: a file that belongs to somebody else, or that everybody may write
+to, is taken for missing. Whoever may write to a folder as this user or as the owner of the package
+is trusted with it, as with the package itself.
 """
 
 import contextlib
@@ -14,6 +18,7 @@ import os
 import pickle
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -170,6 +175,22 @@ def _constants(function: Any) -> bytes:
     return bytes(dumps(found))
 
 
+def _read(path: Path) -> bytes:
+    """What is kept in a file, if it is to be trusted."""
+    with path.open("rb") as file:
+        if sys.platform != "win32":
+            about = os.fstat(file.fileno())
+            trusted = about.st_uid in (0, os.geteuid(), PACKAGE.stat().st_uid)
+            if not trusted or about.st_mode & stat.S_IWOTH:
+                raise PermissionError(f"{path} may be anybody's")
+        return file.read()
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    """Open a file that nobody else may write to, whatever the umask."""
+    return os.open(path, flags, 0o644)
+
+
 class _Form(CompileResultCacheImpl):
     """What numba makes of a compiled function to write it down, and back."""
 
@@ -228,7 +249,7 @@ class KernelCache(NullCache):
             name, made_from = self._place(sig)
             for folder in folders() if self._kept else ():
                 with contextlib.suppress(Exception):
-                    check, said, payload = (folder / name).read_bytes().split(b"\n", 2)
+                    check, said, payload = _read(folder / name).split(b"\n", 2)
                     if said == made_from and check == _digest(payload).encode():
                         found = _Form().rebuild(target_context, pickle.loads(payload))
                         _note_use(folder)
@@ -238,6 +259,7 @@ class KernelCache(NullCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled, if there is a place for it."""
+        compiling.ends()
         folder = _writable() if self._kept else None
         if folder is None or data.lifted or data.library.has_dynamic_globals:
             return
@@ -248,7 +270,8 @@ class KernelCache(NullCache):
             folder.mkdir(parents=True, exist_ok=True)
             temporary = folder / f"{name}.{uuid.uuid4().hex[:16]}"
             try:
-                temporary.write_bytes(b"\n".join((_digest(payload).encode(), made_from, payload)))
+                with open(temporary, "xb", opener=_for_the_owner) as file:
+                    file.write(b"\n".join((_digest(payload).encode(), made_from, payload)))
                 temporary.replace(folder / name)
             finally:
                 temporary.unlink(missing_ok=True)

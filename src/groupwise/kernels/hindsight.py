@@ -24,8 +24,6 @@ HELD = 8
 """Rows that a group has room for before it gets a matrix."""
 TOGETHER = 32
 """Rows that are held back and then folded into the factor together, once it has."""
-WHOLE = 1 << 14
-"""Rounds of a group after which learners may be renewed."""
 
 
 class Sums(NamedTuple):
@@ -33,8 +31,6 @@ class Sums(NamedTuple):
 
     waiting: Index
     """How many full rows are held back."""
-    rows: Index
-    """How many rows there were; -1 where they weigh more here than for the learners."""
     columns: Index
     """How many columns the rows have had."""
     folds: Index
@@ -65,7 +61,6 @@ SUMS = Layout(
     Sums,
     {
         "waiting": ONE,
-        "rows": ONE,
         "columns": ONE,
         "folds": ONE,
         "calm": ONE,
@@ -79,7 +74,7 @@ SUMS = Layout(
         "held": (TOGETHER, OWN),
         "factor": (OWN, OWN),
     },
-    integers=("waiting", "rows", "columns", "folds", "calm", "summed"),
+    integers=("waiting", "columns", "folds", "calm", "summed"),
     late=("held", "factor"),
 )
 sums_of, give_late = SUMS.view, SUMS.give_late
@@ -104,20 +99,16 @@ def is_dense(columns, xi, xv):
 
 @Kernel
 def record(state, message):
-    """Add the rounds of a stretch, full rows to the factor; stops early every so often."""
+    """Add the rounds of a stretch, full rows to the factor."""
     place, stretch = open_place(state), open_stretch(message)
     group, offset = stretch.group, place.parameters[0]
     own = sums_of(place, group)
     share = stretch.stands_for[0]
-    if share != 1.0:
-        own.rows[0] = -1
     for i in range(stretch.first, stretch.last):
         first, last, start, stop = cells_of(stretch, i)
         xi, xv = stretch.positions[first:last], stretch.values[start:stop]
         weight, y = stretch.weights[stretch.entries[i]] * share, stretch.labels[stretch.rows[i]]
         own.power[0] += weight * y * y
-        if own.rows[0] >= 0:
-            own.rows[0] += 1
         if is_dense(own.columns, xi, xv):
             root, count, late = np.sqrt(weight), own.waiting[0], place.late[group] >= 0
             row = own.held[count] if late else own.few[count]
@@ -131,8 +122,6 @@ def record(state, message):
             if count + 1 == (TOGETHER if late else HELD):
                 make_room(place, group, stretch.width)
                 own = sums_of(place, group)
-        if own.rows[0] > 0 and own.rows[0] % WHOLE == 0:
-            return i + 1
     return stretch.last
 
 

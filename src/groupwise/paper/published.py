@@ -8,20 +8,22 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from groupwise.aggregators import AdaNormalHedge, Specialists
+from groupwise.aggregators import Specialists
 from groupwise.datasets import Dataset, adult, medical, synthetic
 from groupwise.datasets._files import DataFile
 from groupwise.datasets.adult import FILE as ADULT_FILE
 from groupwise.datasets.medical import FILE as MEDICAL_FILE
 from groupwise.errors import ConfigurationError
 from groupwise.learners import Ridge
+from groupwise.presets import paper
 from groupwise.protocols import Aggregator
 
+PAPER = paper()
 ORDERS = ("shuffled", "sorted")
 EVERY = "all"
 
 LEARNERS = {
-    "ridge": [Ridge(1.0)],
+    "ridge": [PAPER["learner"]],
     "forward": [Ridge(1.0, forward=True)],
     "portfolio": [Ridge(1.0), Ridge(0.01), Ridge(100.0), Ridge(1.0, forward=True)],
 }
@@ -30,7 +32,7 @@ LEARNERS = {
 The paper's is a ridge with a penalty of 1.
 """
 AGGREGATORS: dict[str, Aggregator] = {
-    "adanormalhedge": AdaNormalHedge(),
+    "adanormalhedge": PAPER["aggregator"],
     "specialists": Specialists(),
 }
 
@@ -155,8 +157,8 @@ class Settings:
 
     learner: str = "ridge"
     aggregator: str = "adanormalhedge"
-    play: str | None = "sample"
-    clip: bool = False
+    play: str | None = PAPER["play"]
+    clip: bool = PAPER["clip"]
     always_on: bool = True
     intersections: int = 1
     """2 adds an expert for every intersection of two groups that occurs."""

@@ -25,9 +25,9 @@ ROUNDING = 1e-12
 PROVED = "proved"
 IN_EXPECTATION = "in expectation"
 ESTIMATED = "estimated"
+UNCERTAIN = "numerically uncertain"
 VOID = "void"
 VACUOUS = "vacuous"
-UNCERTAIN = "numerically uncertain"
 
 
 class Certificate(NamedTuple):

@@ -1,0 +1,439 @@
+"""Adaptive adversaries against every certificate, with the best model known exactly.
+
+    python -m tests.fuzz.adversary --seconds 600 --seed 1 --jobs 2
+
+After a label: for every group whose certificate is proved, the true regret (what the plays lost,
+less what the best linear model of the group did, in whole numbers) is at most the certificate, up
+to 1e-9 (1 + Σ w y²) in squares of the range; best_loss is right up to 1e-9 Σ w y² + 1e-6 best.
+Every prediction is finite and in range, and so is all that a snapshot holds.
+"""
+
+import io
+import math
+import tempfile
+import zipfile
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import groupwise as gw
+from tests.fuzz import draws
+from tests.fuzz.exact import least_squares
+from tests.fuzz.runner import main
+
+ROUNDING, TINY = 1e-9, 1e-250
+BLUR, BENEATH = Fraction(1, 2**80), ", beneath rounding"
+"""A claim that is wrong only against models whose terms are 1e12 times as large as the labels, as
+where a column is what others add up to, rounded, is a violation of a kind of its own."""
+GROUPS = 8
+"""So many groups are looked at in one moment, those of the smallest slack among them."""
+CLAIMED = ("proved", "vacuous")
+"""The statuses under which the best loss must be right."""
+SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())
+MAY_BE_NAN = {"ledger.baseline_loss.npy"}
+"""Where nobody is always on there is no baseline."""
+
+
+def farthest(play, turn):
+    """The end of the range that is farther from the prediction."""
+    return 0.0 if play.prediction > 0.5 else 1.0
+
+
+def nearest(play, turn):
+    """The other one, until certainty has grown; then a blow."""
+    return farthest(play, turn) if turn % 17 == 16 else 1.0 - farthest(play, turn)
+
+
+def leader(play, turn):
+    """What hurts the heaviest expert most."""
+    return 0.0 if play.advice.ravel()[np.argmax(play.weights)] > 0.5 else 1.0
+
+
+def target(play, turn):
+    """What makes the play lose most to one expert."""
+    return float(play.advice.ravel()[-1] > play.prediction)
+
+
+def advised(play, turn):
+    """Just what one expert says, and the others do not."""
+    return float(np.clip(play.advice.ravel()[0], 0.0, 1.0))
+
+
+def switching(play, turn):
+    """One end for a long time, then the other."""
+    return float(turn // 13 % 2)
+
+
+def constant(play, turn):
+    """Always the same."""
+    return 1.0
+
+
+def flip(play, turn):
+    """Always the same, until it is not."""
+    return float(turn < 20)
+
+
+ADVERSARIES = (farthest, nearest, leader, target, advised, switching, constant, flip)
+
+
+class Scaled:
+    """A ticket's prediction, advice and weights, in units of the range."""
+
+    def __init__(self, ticket, loss):
+        low, span = loss.low, loss.high - loss.low
+        self.prediction = (ticket.prediction - low) / span
+        self.advice = (ticket.advice - low) / span
+        self.weights = ticket.weights
+
+
+class Labels:
+    """Labels in units of the range, adaptive or a linear function of a column."""
+
+    def __init__(self, draw, table):
+        self.draw = draw
+        self.adversary = draws.choose(draw, ADVERSARIES)
+        self.share = draws.choose(draw, [0.0, 0.0, 0.05, 0.5])  # of pure noise
+        self.truth = None
+        if draw.random() < 0.4:
+            column = draws.choose(draw, list(table.values()))
+            low, high = column.min(), column.max()
+            with np.errstate(all="ignore"):
+                values = (column - low) / (high - low) if high > low else np.full(len(column), 0.3)
+            if np.isfinite(values).all():
+                self.truth = np.clip(
+                    values + draws.choose(draw, [0.0, 0.0, 0.01]) * draw.normal(size=len(column)),
+                    0,
+                    1,
+                )
+
+    def __call__(self, ticket, loss, turn):
+        if self.draw.random() < self.share or not ticket.names:
+            return self.draw.random()
+        if self.truth is not None:
+            return float(self.truth[turn])
+        return self.adversary(Scaled(ticket, loss), turn)
+
+
+class Groups:
+    """Declarations, their columns, and what of them becomes a feature."""
+
+    def __init__(self, draw, rows):
+        self.draw, self.rows = draw, rows
+        self.declared: list[Any] = []
+        self.fields: dict[str, list[Any]] = {}
+        self.weights: list[str] = []
+        self.texts: list[str] = []
+        for _ in range(draws.choose(draw, [1, 2, 3], [4, 2, 1])):
+            self.by(draws.choose(draw, [1, 2, 3, rows], [8, 8, 4, 1]))
+        for _ in range(draws.choose(draw, [0, 1, 2])):
+            self.weight()
+        if draw.random() < 0.12:
+            self.look_alikes(draws.choose(draw, [1, 3, 40, 300], [8, 8, 1, 0.2]))
+
+    def by(self, values):
+        """A column of text; later values appear later."""
+        name = f"t{len(self.texts)}"
+        newest = 1 + np.arange(self.rows) * values // self.rows
+        column = [f"v{int(k)}" for k in self.draw.integers(0, newest)]
+        absent = draws.choose(self.draw, [0.0, 0.0, 0.3])
+        kept = self.draw.random(self.rows) >= absent
+        self.fields[name] = [x if k else None for x, k in zip(column, kept, strict=True)]
+        self.texts.append(name)
+        self.declared.append(gw.by(name))
+
+    def weight(self):
+        """A fractional group, or one that is 0 or 1."""
+        name = f"w{len(self.weights)}"
+        values = self.draw.random(self.rows)
+        kind = draws.choose(self.draw, ["fraction", "whole", "tiny"], [3, 2, 1])
+        if kind == "whole":
+            values = np.round(values)
+        elif kind == "tiny":
+            values = np.maximum(values ** draws.choose(self.draw, [5, 40, 5000]), 5e-324)
+        self.fields[name] = values.tolist()
+        self.weights.append(name)
+        self.declared.append(gw.weight(name))
+
+    def look_alikes(self, count):
+        """Groups with the same rows as one that is there."""
+        for _ in range(count):
+            name = f"t{len(self.texts)}"
+            self.fields[name] = self.fields["t0"]
+            self.texts.append(name)
+            self.declared.append(gw.by(name))
+
+
+class Stream:
+    """A model, the rows that it will get, and its features as they are defined."""
+
+    def __init__(self, draw):
+        rows = int(
+            draws.choose(draw, [draw.integers(5, 30), draw.integers(30, 60), 200], [12, 4, 0.2])
+        )
+        self.table = draws.columns(draw, rows, draws.choose(draw, [1, 2, 3, 4, 6]))
+        self.groups = Groups(draw, rows)
+        self.rows = rows
+        self.loss = draws.loss(draw)
+        names = list(self.table)
+        with_texts = bool(draw.random() < 0.5) and len(self.groups.texts) < 10
+        options: dict[str, Any] = {
+            "groups": self.groups.declared,
+            "learner": draws.learners(draw),
+            "loss": self.loss,
+            "features": [*names, *self.groups.texts[:2]] if with_texts else names,
+            "indicators": bool(draw.random() < 0.4) and len(self.groups.texts) < 10,
+            "clip": bool(draw.random() < 0.97),
+            "always_on": bool(draw.random() < 0.8),
+            "intersections": 2
+            if 1 < len(self.groups.declared) < 4 and draw.random() < 0.15
+            else None,
+            "seed": int(draw.integers(1000)),
+            **draws.aggregation(draw, self.loss),
+        }
+        if with_texts:  # a text that is a feature is always there
+            for name in self.groups.texts[:2]:
+                self.groups.fields[name] = [value or "v0" for value in self.groups.fields[name]]
+        if draw.random() < 0.2:
+            options["prior"] = {
+                name: draws.choose(
+                    draw, [draws.power_of_ten(draw, -6, 6), 1e308, 1e-308], [30, 1, 1]
+                )
+                for name in ("always_on", "t0=v0", "w0")
+            }
+        options.update(draws.intercept(draw.random() < 0.6))
+        self.intercept = options.get("intercept", False)
+        self.with_texts, self.options = with_texts, options
+        self.levels: list[tuple[str, str]] = sorted(
+            {
+                (name, value)
+                for name in self.texts_as_features()
+                for value in self.groups.fields[name]
+                if value is not None
+            }
+        )
+        if isinstance(options["aggregator"], gw.aggregators.Specialists):
+            options["clip"] = True
+        self.model = gw.Groupwise(**options)
+
+    @property
+    def can_be_saved(self):
+        """Are all its parts the library's own?"""
+        parts = [*self.options["learner"], self.options["aggregator"]]
+        return not any(isinstance(part, (draws.Mean, draws.OwnHedge)) for part in parts)
+
+    def texts_as_features(self):
+        """Text whose levels are columns: fields that are features, groups with indicators."""
+        if self.options["indicators"]:
+            return self.groups.texts
+        return self.groups.texts[:2] if self.with_texts else []
+
+    def row(self, t):
+        """The t-th row as the model gets it."""
+        numbers = {name: float(values[t]) for name, values in self.table.items()}
+        return {**numbers, **{name: values[t] for name, values in self.groups.fields.items()}}
+
+    def features(self, row):
+        """The t-th row as its features are defined."""
+        x = [row[name] for name in self.table]
+        x += [float(row[name] == value) for name, value in self.levels]
+        if self.options["indicators"]:
+            x += [float(row[name] > 0.0) for name in self.groups.weights]
+        return [*x, 1.0] if self.intercept else x
+
+
+class Books:
+    """Our own account of one group: every settled round, in units of the range."""
+
+    def __init__(self):
+        self.rows, self.labels, self.weights = [], [], []
+        self.lost, self.power, self.experts = [], [], []
+
+    def add(self, weight, row, label, power, lost, experts):
+        """A round: its features and label, what was played, what each learner lost."""
+        self.rows.append(row)
+        self.labels.append(label)
+        self.weights.append(weight)
+        self.power.append(weight * power)
+        self.lost.append(weight * lost)
+        self.experts.append([weight * one for one in experts])
+
+    def best(self, linear, span, blur=0):
+        """What the best linear model, or else the best of the group's learners, lost."""
+        if linear:
+            exact = least_squares(self.rows, self.labels, self.weights, blur)
+            return float(exact / Fraction(span) ** 2)
+        return min(math.fsum(one) for one in zip(*self.experts, strict=True))
+
+
+def loss_of(loss, prediction, label):
+    """What a prediction loses, in the loss's units over those of ``unit``: squares of the range,
+    the range, or nats; both numbers in the label's units.
+    """
+    if isinstance(loss, gw.losses.Log):
+        parts = [(label, prediction, math.log), (1.0 - label, -prediction, math.log1p)]
+        try:
+            return -math.fsum(share * log(value) for share, value, log in parts if share > 0.0)
+        except ValueError:
+            return math.inf
+    away = abs(prediction - label) / (loss.high - loss.low)
+    return away * away if isinstance(loss, gw.losses.Square) else away
+
+
+def unit_of(loss):
+    """What ``loss_of`` is measured in."""
+    if isinstance(loss, gw.losses.Log):
+        return 1.0
+    span = loss.high - loss.low
+    return span * span if isinstance(loss, gw.losses.Square) else span
+
+
+def slack(line):
+    """How far a certificate is from breaking, by the model's own account; what is vacuous last."""
+    return line["status"] != "proved", line["certificate"] - line["regret"]
+
+
+class Trial:
+    """A stream being played, with our own books beside the model's."""
+
+    def __init__(self, stream, found):
+        self.stream, self.model, self.loss, self.found = stream, stream.model, stream.loss, found
+        self.linear = "linear model" in self.model.regret().comparator
+        self.books: dict[str, Books] = {}
+        self.settled = 0
+
+    def settle(self, ticket, label):
+        """Give a ticket its label, and note the round."""
+        now = ticket if self.linear else self.model.preview(ticket.row)  # what learners say now
+        self.model.learn(ticket, label)
+        loss = self.loss
+        if self.model.play == "sample":
+            each = [loss_of(loss, float(a), label) for a in ticket.advice.ravel()]
+            chances = ticket.weights.ravel().tolist()
+            lost = math.fsum(c * one for c, one in zip(chances, each, strict=True) if c > 0.0)
+        else:
+            lost = loss_of(loss, ticket.prediction, label)
+        row = self.stream.features(ticket.row)
+        power = (label / (loss.high - loss.low)) ** 2
+        advice = now.advice.reshape(len(now.names), len(self.model.learners))
+        for (name, weight), said in zip(ticket.groups.items(), advice, strict=True):
+            experts = [loss_of(loss, float(a), label) for a in said]
+            self.books.setdefault(name, Books()).add(weight, row, label, power, lost, experts)
+        self.settled += 1
+
+    def check(self):
+        """Every claim of the regret table, now."""
+        table, linear = self.model.regret(), self.linear
+        unit, span = unit_of(self.loss), self.loss.high - self.loss.low
+        kind = type(self.loss).__name__
+        for line in table:
+            self.found.count(line["status"])
+            if not 0.0 < unit < math.inf or not math.isfinite(line["certificate"]):
+                fine = line["status"] != "proved"
+                self.found.require(fine, f"not finite, {kind}", line, self.describe())
+        if not 0.0 < unit < math.inf:
+            return
+        claims = [line for line in table if line["status"] in CLAIMED]
+        for line in sorted(claims, key=slack)[:GROUPS]:
+            books = self.books[line["group"]]
+            best, power = books.best(linear, span), math.fsum(books.power)
+            claimed, certificate = line["best_loss"] / unit, line["certificate"] / unit
+            self.found.count("checked")
+            about = (
+                f"[{kind}, {self.settled} labels, {line['group']}, {line['status']}]",
+                f"best {best:.6g}, claimed {claimed:.6g}, certificate {certificate:.6g},",
+                f"lost {math.fsum(books.lost):.6g}; {self.describe()}",
+            )
+            size = power if linear else 1 + math.fsum(books.weights)
+            near = ROUNDING * size + 1e-6 * best + TINY
+            room = certificate - math.fsum(books.lost) + ROUNDING * (1 + size)
+            right = abs(claimed - best) <= near
+            held = line["status"] != "proved" or -best <= room
+            if right and held:
+                continue
+            blurred = books.best(linear, span, BLUR)
+            if not right:
+                beneath = best <= claimed + near and claimed <= blurred + near
+                self.found.require(False, f"best loss, {kind}{BENEATH * beneath}", *about)
+            if not held:
+                beneath = -blurred <= room
+                self.found.require(False, f"certificate, {kind}{BENEATH * beneath}", *about)
+
+    def describe(self):
+        """The stream, in a few words."""
+        options = self.stream.options
+        learners = ", ".join(
+            f"Ridge({one.penalty:.2g}{', forward' * one.forward}, {one.forgetting})"
+            if isinstance(one, gw.learners.Ridge)
+            else type(one).__name__
+            for one in options["learner"]
+        )
+        low, high = self.loss.low, self.loss.high
+        return f"{learners}; {', '.join(self.stream.table)}; range {low:.3g} to {high:.3g}"
+
+    def predict(self, t):
+        """A ticket, or None where the row was refused."""
+        try:
+            ticket = self.model.predict(self.stream.row(t))
+        except gw.errors.FeatureError:
+            self.found.count("refused")
+            return None
+        p, loss = ticket.prediction, self.loss
+        beyond = 1e-12 * (abs(loss.low) + abs(loss.high))
+        fine = math.isfinite(p) and np.isfinite(ticket.advice).all()
+        self.found.require(fine, "prediction not finite", p, self.describe())
+        if self.model.clip:
+            fine = loss.low - beyond <= p <= loss.high + beyond
+            self.found.require(fine, "prediction out of range", p, self.describe())
+        return ticket
+
+
+def check_state(model, found, *about):
+    """All that a snapshot holds is finite."""
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
+        path = Path(folder) / "model.gw"
+        model.save(path)
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                if name.endswith(".npy") and name not in MAY_BE_NAN:
+                    array = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+                    found.require(np.isfinite(array).all(), "state not finite", name, *about)
+        if not found.violations:
+            gw.load(path)
+    found.count("states")
+
+
+def case(draw, found):
+    """One stream."""
+    try:
+        stream = Stream(draw)
+    except gw.errors.ConfigurationError:
+        found.count("configurations refused")
+        return
+    trial, labels = Trial(stream, found), Labels(draw, stream.table)
+    late = draws.choose(draw, [0.0, 0.5, 0.9], [4, 1, 1])
+    often = draws.choose(draw, [1.0, 0.05, 0.0], [0.3, 4, 4])
+    outstanding: list[Any] = []
+    span = stream.loss.high - stream.loss.low
+    for t in range(stream.rows):
+        ticket = trial.predict(t)
+        if ticket is None:
+            continue
+        label = stream.loss.low + span * labels(ticket, stream.loss, t)
+        outstanding.append((ticket, min(max(label, stream.loss.low), stream.loss.high)))
+        while outstanding and draw.random() >= late:
+            trial.settle(*outstanding.pop(int(draw.integers(len(outstanding)))))
+            if draw.random() < often:
+                trial.check()
+    for place in draw.permutation(len(outstanding)).tolist():
+        trial.settle(*outstanding[place])
+    trial.check()
+    if draw.random() < 0.2 and stream.can_be_saved:
+        check_state(stream.model, found, trial.describe())
+    found.count("labels", trial.settled)
+
+
+if __name__ == "__main__":
+    main("tests.fuzz.adversary")

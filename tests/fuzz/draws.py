@@ -1,0 +1,186 @@
+"""What programs draw: columns of every kind, learners, aggregators, models."""
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+import groupwise as gw
+
+HAS_INTERCEPT = "intercept" in inspect.signature(gw.Groupwise).parameters
+"""Do models have a constant feature of their own?"""
+
+
+def intercept(wanted) -> dict[str, Any]:
+    """The option of models that says so."""
+    return {"intercept": bool(wanted)} if HAS_INTERCEPT else {}
+
+
+def choose(draw, options, weights=None):
+    """One of a list, which may hold anything; with odds where they differ."""
+    odds = None if weights is None else np.array(weights) / sum(weights)
+    return options[int(draw.choice(len(options), p=odds))]
+
+
+def power_of_ten(draw, low, high):
+    """10 to a power between ``low`` and ``high``."""
+    return 10.0 ** draw.uniform(low, high)
+
+
+def calm(draw, rows, known):
+    """Between −1 and 1."""
+    return draw.uniform(-1, 1, rows)
+
+
+def constant(draw, rows, known):
+    """The same everywhere, small or large."""
+    return np.full(rows, choose(draw, [1.0, -3.0, 0.1, power_of_ten(draw, -20, 20)]))
+
+
+def offset(draw, rows, known):
+    """Far from 0, for how much it varies; to a hundred million times."""
+    return power_of_ten(draw, 1, 8) + draw.uniform(0, 1, rows)
+
+
+def timestamp(draw, rows, known):
+    """Seconds since 1970, in order or not, and 0 where they are missing."""
+    times = 1.7e9 + np.cumsum(draw.exponential(power_of_ten(draw, 0, 5), rows))
+    times = times if draw.random() < 0.7 else draw.permutation(times)
+    times = np.round(times) if draw.random() < 0.5 else times
+    return np.where(draw.random(rows) < choose(draw, [0.0, 0.0, 0.2]), 0.0, times)
+
+
+def scaled(draw, rows, known, low=-150, high=100):
+    """In units that are far too small or large."""
+    return power_of_ten(draw, low, high - 1) * draw.normal(size=rows)
+
+
+def amounts(draw, rows, known):
+    """Over many orders of magnitude."""
+    return np.exp(draw.normal(0, power_of_ten(draw, 0, 0.8), rows))
+
+
+def counts(draw, rows, known):
+    """Whole numbers."""
+    return draw.integers(0, choose(draw, [2, 10, 3000]), rows).astype(float)
+
+
+def sparse(draw, rows, known):
+    """Mostly 0."""
+    return np.where(draw.random(rows) < 0.2, power_of_ten(draw, -3, 6), 0.0)
+
+
+def duplicate(draw, rows, known):
+    """Another column again, perhaps in other units."""
+    return choose(draw, known) * choose(draw, [1.0, 1.0, 2.0, -1.0, 1e-3, 1e6, 1 / 3])
+
+
+def combination(draw, rows, known):
+    """What other columns add up to, rounded."""
+    return choose(draw, known) + draw.choice([1.0, -1.0, 0.3]) * choose(draw, known)
+
+
+def complement(draw, rows, known):
+    """What is missing to 1."""
+    return 1.0 - choose(draw, known)
+
+
+FIRST = (calm, constant, offset, timestamp, scaled, amounts, counts, sparse)
+FURTHER = (duplicate, combination, complement)
+NEED_OTHERS = tuple(kind.__name__ for kind in FURTHER)
+
+
+def columns(draw, rows, width, limits=(-150, 100)):
+    """Columns as {name: numbers}; a name says of which kind a column is."""
+    gentle = draw.random() < 0.25
+    found: dict[str, np.ndarray] = {}
+    while len(found) < width:
+        kinds = (calm, counts, constant) if gentle else FIRST
+        kind = choose(draw, kinds if not found or draw.random() < 0.7 else FURTHER)
+        about = {"low": limits[0], "high": limits[1]} if kind is scaled else {}
+        values = kind(draw, rows, list(found.values()), **about)
+        if np.abs(values).max(initial=0.0) < 10.0 ** limits[1]:
+            found[f"{kind.__name__}{len(found)}"] = values
+    return found
+
+
+def ridge(draw):
+    """A ridge learner; penalties are mostly moderate."""
+    return gw.learners.Ridge(
+        penalty=choose(draw, [1.0, power_of_ten(draw, -3, 3), power_of_ten(draw, -9, 9)]),
+        forward=bool(draw.random() < 0.4),
+        forgetting=choose(draw, [1.0, 0.5, 0.9, 0.99, 0.9999], [6, 1, 1, 1, 1]),
+    )
+
+
+def learners(draw):
+    """One ridge learner or a few, and rarely one that is written in Python."""
+    found: list[Any] = [ridge(draw) for _ in range(choose(draw, [1, 2, 3], [5, 2, 1]))]
+    return [*found, Mean()] if draw.random() < 0.03 else found
+
+
+class Mean:
+    """A learner in Python: the mean of the labels so far."""
+
+    def __init__(self):
+        self.weight, self.total = 1.0, 0.5
+
+    def advise(self, row, weight):
+        return self.total / self.weight
+
+    def update(self, row, label, weight):
+        self.weight += weight
+        self.total += weight * label
+
+
+class OwnHedge:
+    """An aggregator in Python: AdaNormalHedge from its definition, in logarithms of base e."""
+
+    def log_weights(self, regret, absolute, loss):
+        after, before = (
+            np.maximum(regret + d, 0.0) ** 2 / (3.0 * (absolute + 1.0)) for d in (1, -1)
+        )
+        with np.errstate(divide="ignore"):
+            return after + np.log(-np.expm1(before - after))
+
+    def bound(self, regret, absolute, prior, loss):
+        potential = 1.0 + 1.5 * np.sum(prior * (1.0 + np.log1p(absolute)))
+        return np.sqrt(3.0 * absolute * np.log(potential / prior))
+
+    def plays(self, loss):
+        return "mean", "sample"
+
+
+def label_range(draw):
+    """Ends of a range; often not 0 and 1."""
+    width = choose(
+        draw, [1.0, 7.0, power_of_ten(draw, -3, 4), power_of_ten(draw, -320, 308)], [20, 20, 20, 1]
+    )
+    low = choose(draw, [0.0, 0.0, -0.5, -2.0, 3.0, 40.0]) * width
+    return low, low + width
+
+
+def loss(draw):
+    """Square loss mostly."""
+    low, high = label_range(draw)
+    return choose(
+        draw,
+        [
+            gw.losses.Square(low, high),
+            gw.losses.Absolute(low, high),
+            gw.losses.Log(),
+            gw.losses.Log(floor=choose(draw, [0.3, 0.01, 1e-6])),
+        ],
+        [12, 2, 3, 2],
+    )
+
+
+def aggregation(draw, loss):
+    """An aggregator and its play, sound for a loss."""
+    hedge: list[Any] = [(gw.aggregators.AdaNormalHedge(), play) for play in ("mean", "sample")]
+    special = (gw.aggregators.Specialists(), None)
+    if loss.bounded and draw.random() < 0.03:
+        hedge = [(OwnHedge(), play) for play in ("mean", "sample")]
+    options = hedge * loss.bounded + [special] * 2 * (loss.eta is not None)
+    aggregator, play = choose(draw, options)
+    return {"aggregator": aggregator, "play": play}

@@ -1,0 +1,106 @@
+"""The reference: least squares in whole numbers, ridge regression in decimals of many digits.
+
+Nothing here uses groupwise, nor any decomposition in floating point.
+"""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+
+DIGITS = 250
+"""Enough for columns from 1e-40 to 1e40 beside penalties from 1e-9 to 1e9."""
+
+
+def integers(values):
+    """Numbers as whole numbers and the power of two that they are to be multiplied by."""
+    ratios = [float(value).as_integer_ratio() for value in values]
+    places = max(below.bit_length() for _, below in ratios)
+    whole = [above << (places - below.bit_length()) for above, below in ratios]
+    common = math.gcd(*whole)
+    shift = (common & -common).bit_length() - 1 if common else 0
+    return np.array([one >> shift for one in whole], dtype=object), shift + 1 - places
+
+
+def least_squares(rows, labels, weights, blur=0):
+    """min_θ Σ w (θ·x − y)² + blur Σ_j θ_j² Σ w x_j², exactly, as a fraction.
+
+    With a ``blur``, models whose terms θ_j x_j are 1/√blur times as large as the labels pay for it.
+
+    Fraction-free elimination (Bareiss 1968) of the Gram matrix of [x, y], the largest diagonal
+    entry first: where all that are left are 0, the rest of the matrix is 0, and the rank is known.
+    """
+    w, places = integers(weights)
+    columns = [integers(column)[0] for column in zip(*rows, strict=True)]
+    y, scale = integers(labels)
+    table = np.array([column for column in columns if column.any()] + [y], dtype=object)
+    gram = (table * w) @ table.T
+    last, blur = 1, Fraction(blur)
+    if blur:
+        lengths = np.diag(np.append(np.diag(gram)[:-1], 0))
+        gram = blur.denominator * gram + blur.numerator * lengths
+    while len(gram) > 1:
+        pivot = max(range(len(gram) - 1), key=lambda i: gram[i, i])
+        if gram[pivot, pivot] == 0:
+            break
+        rest = [i for i in range(len(gram)) if i != pivot]
+        product = np.outer(gram[rest, pivot], gram[pivot, rest])
+        gram, last = (
+            (gram[pivot, pivot] * gram[np.ix_(rest, rest)] - product) // last,
+            gram[pivot, pivot],
+        )
+    found = Fraction(int(gram[-1, -1]), int(last)) * Fraction(2) ** (2 * scale + places)
+    return found / blur.denominator
+
+
+def solve(matrix, right):
+    """The solution of a positive definite system, by elimination; ``right`` has columns."""
+    table = np.concatenate([matrix, right], axis=1)
+    size = len(matrix)
+    for k in range(size):
+        table[k, k:] = table[k, k:] / table[k, k]
+        for i in range(size):
+            if i != k and table[i, k] != 0:
+                table[i, k:] = table[i, k:] - table[i, k] * table[k, k:]
+    return table[:, size:]
+
+
+def decimals(values):
+    """The same numbers, exactly, as an array of decimals."""
+    array = np.asarray(values, dtype=np.float64)
+    return np.array([Decimal(x) for x in array.ravel().tolist()], object).reshape(array.shape)
+
+
+def ridge_advice(rows, labels, weights, penalty, forward, forgetting):
+    """The advice of a ridge learner before each round, by its definition.
+
+    A = λI + Σ w x xᵀ and b = Σ w y x over the earlier rounds, both times γʷ after a round of
+    weight w; what is left of λ is made whole again where it has faded below a millionth.
+    """
+    with localcontext() as context:
+        context.prec = DIGITS
+        context.Emin, context.Emax = -(10**9), 10**9
+        x, y, w = decimals(rows), decimals(labels), decimals(weights)
+        size, strength = x.shape[1], Decimal(1)
+        full = Decimal(penalty)
+        matrix = full * np.array(np.eye(size, dtype=int), object)
+        moment = np.array([Decimal(0)] * size, object)
+        advice = []
+        for row, label, weight in zip(x, y, w, strict=True):
+            theta, spread = solve(matrix, np.stack([moment, row], axis=1)).T
+            estimate = theta @ row
+            advice.append(estimate / (1 + weight * (spread @ row)) if forward else estimate)
+            matrix = matrix + weight * np.outer(row, row)
+            moment = moment + weight * label * row
+            if forgetting < 1.0:
+                with localcontext() as brief:
+                    brief.prec = 60
+                    factor = (Decimal(forgetting).ln() * weight).exp()
+                matrix, moment, strength = factor * matrix, factor * moment, factor * strength
+                if strength < Decimal("1e-6"):
+                    matrix = matrix + full * (1 - strength) * np.array(
+                        np.eye(size, dtype=int), object
+                    )
+                    strength = Decimal(1)
+        return [float(max(min(one, Decimal("1e300")), Decimal("-1e300"))) for one in advice]
