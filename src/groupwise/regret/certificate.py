@@ -24,6 +24,7 @@ ROUNDING = 1e-12
 
 PROVED = "proved"
 IN_EXPECTATION = "in expectation"
+UNCERTAIN = "numerically uncertain"
 ESTIMATED = "estimated"
 VOID = "void"
 VACUOUS = "vacuous"
