@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         presets,
     )
     from groupwise.errors import GroupwiseError
+    from groupwise.features import hashed
     from groupwise.groups import by, cut, pairs, weight, where
     from groupwise.model import Groupwise
     from groupwise.partial_feedback import AppleTasting, PayForFeedback
@@ -41,6 +42,7 @@ _HOMES = {
     "replay": "replaying",
     "by": "groups",
     "cut": "groups",
+    "hashed": "features",
     "pairs": "groups",
     "weight": "groups",
     "where": "groups",
@@ -70,6 +72,7 @@ __all__ = [
     "datasets",
     "enumerated",
     "errors",
+    "hashed",
     "learners",
     "load",
     "losses",

@@ -77,6 +77,10 @@ class MissingPackageError(ConfigurationError, ModuleNotFoundError):
         self.name = name
 
 
+class ManyLevelsWarning(UserWarning):
+    """A field or a family of groups has more values than may have features of their own."""
+
+
 def is_finite(value: Any, kind: Any = Real) -> bool:
     """Is it a finite number, and no truth value? With ``kind=int``: a whole number?
 

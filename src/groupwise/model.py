@@ -13,8 +13,12 @@ from groupwise.errors import (
     TicketError,
     TooLargeError,
 )
-from groupwise.features import Encoder
-from groupwise.features.declared import FieldKind
+from groupwise.features import COLUMNS, Declared, Encoder
+from groupwise.features.declared import (
+    FieldKind,
+    declared_from_json,
+    declared_to_json,
+)
 from groupwise.groups import Group, Groups, Member, from_dict
 from groupwise.kernels import compiling
 from groupwise.losses import Loss, loss_from_dict
@@ -65,10 +69,15 @@ class Groupwise(Locked):
     aggregator : ``aggregators.AdaNormalHedge()`` by default, or ``aggregators.Specialists()``.
     loss : ``losses.Square(low, high)`` with the range of your labels.
     features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1],
-        {name: None} for text or for a number as it is.
+        {name: None} for text or for a number as it is, {name: gw.hashed(n)} for text with very many
+        values.
     indicators : append a 0/1 feature for each declared group that is not a one-hot level already.
     intercept : put a feature first that is 1 in every row, so that linear models have an intercept,
         whatever the other features are. Learners of actions have none.
+    max_levels : how many values of a text field have a 0/1 feature of their own, and how many of
+        the groups that ``gw.by`` makes have an indicator. Further ones are hashed into as many
+        features, which they share, with a warning (see ``hashed_fields``); groups stay one per
+        value. Of a field that is named in ``features`` they are an error. None for no bound.
     play : None for the aggregator's preferred play; "mean" or "sample" where that is sound.
     clip : clip advice to the label range.
     always_on : add a group that every row is in; its learner is the single-model baseline.
@@ -103,7 +112,7 @@ class Groupwise(Locked):
         learner: AnyLearner | Sequence[AnyLearner] | None = None,
         aggregator: Aggregator | None = None,
         loss: Loss | None = None,
-        features: Sequence[str] | Mapping[str, tuple[float, float] | None] | None = None,
+        features: Declared = None,
         indicators: bool = True,
         play: str | None = None,
         clip: bool = True,
@@ -112,6 +121,7 @@ class Groupwise(Locked):
         prior: Mapping[str, float] | None = None,
         intersections: int | None = None,
         intercept: bool = True,
+        max_levels: int | None = COLUMNS,
     ) -> None:
         self.intersections = intersections
         self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
@@ -122,10 +132,13 @@ class Groupwise(Locked):
         self.features = features
         self.indicators = indicators
         self.intercept = intercept
+        self.max_levels = max_levels
         self.clip = clip
         self.seed = checked_seed(seed)
         self.prior = checked_prior(prior)
-        self._encoder = encoder_for(self.learners, features, indicators, self.groups, intercept)
+        self._encoder = encoder_for(
+            self.learners, features, indicators, self.groups, intercept, max_levels
+        )
         with compiling():
             self._reduction = Reduction(
                 self.learners,
@@ -230,6 +243,8 @@ class Groupwise(Locked):
                 if lock.waiting:
                     mine = False
                     lock.pass_on()
+        if self._encoder.unsaid:
+            self._encoder.announce()
 
     def _learn_anew(self, ticket: Ticket, label: Any, late: Play | None) -> None:
         """The same where groups or features of the ticket may be new, or known by other numbers."""
@@ -352,6 +367,12 @@ class Groupwise(Locked):
         with self.lock:
             return dict(self._encoder.kinds)
 
+    @property
+    def hashed_fields(self) -> Mapping[str, int]:
+        """The columns whose values, all or beyond ``max_levels``, share features; how many."""
+        with self.lock:
+            return dict(self._encoder.hashed)
+
     # For models whose feedback is partial (``groupwise.partial_feedback``).
 
     def learn_for(self, ticket: Ticket, y: Any, rounds: float) -> None:
@@ -409,6 +430,7 @@ class Groupwise(Locked):
                     if following is None:
                         break
                     read = self._read(following, target)
+        self._encoder.announce()
         prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
         path = path_of(self._reduction)
         return FrameReplay(prediction, loss, expected, path, tuple(memberships))
@@ -454,14 +476,13 @@ class Groupwise(Locked):
             return header, self._reduction.save(groups, features)
 
     def _header(self) -> dict[str, Any]:
-        features = self.features
         return {
             "model": {
                 "groups": [declaration.to_dict() for declaration in self.declarations],
                 "learner": [part_to_save(learner) for learner in self.learners],
                 "aggregator": part_to_save(self.aggregator),
                 "loss": self.loss.to_dict(),
-                "features": dict(features) if isinstance(features, Mapping) else features,
+                "features": declared_to_json(self.features),
                 "indicators": self.indicators,
                 "play": self.play,
                 "clip": self.clip,
@@ -470,6 +491,7 @@ class Groupwise(Locked):
                 "prior": self.prior,
                 "intersections": self.intersections,
                 "intercept": self.intercept,
+                "max_levels": self.max_levels,
             },
             **self._registry.to_dict(),
             "encoder": self._encoder.to_dict(),
@@ -482,13 +504,12 @@ class Groupwise(Locked):
     @classmethod
     def restored(cls, header: Mapping[str, Any], arrays: archive.Arrays) -> "Groupwise":
         """The model whose header and arrays ``save`` wrote."""
-        settings = {"intercept": False, **header["model"]}  # groupwise 0.1 had none
+        settings = {"intercept": False, "max_levels": None, **header["model"]}  # as it was in 0.1
         settings["groups"] = [from_dict(fields) for fields in settings["groups"]]
         settings["learner"] = [part_from_dict(fields) for fields in settings["learner"]]
         settings["aggregator"] = part_from_dict(settings["aggregator"])
         settings["loss"] = loss_from_dict(settings["loss"])
-        if isinstance(settings["features"], dict):
-            settings["features"] = {k: v and (v[0], v[1]) for k, v in settings["features"].items()}
+        settings["features"] = declared_from_json(settings["features"])
         model = cls(**settings)
         model._encoder = Encoder.from_dict(header["encoder"], model.groups)
         model._registry.restore(header)

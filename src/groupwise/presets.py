@@ -10,7 +10,7 @@ def paper() -> dict[str, Any]:
     """What the experiments of the paper run, and ``groupwise reproduce`` does.
 
     Ridge with penalty 1 on every group, its advice not clipped; AdaNormalHedge, which draws one of
-    the awake experts; features and the groups' indicators as they are, and no intercept besides.
+    the awake experts; every level and indicator a feature of its own, and no intercept besides.
     Labels of another range than [0, 1] need their ``loss``.
 
     >>> import groupwise as gw
@@ -24,4 +24,5 @@ def paper() -> dict[str, Any]:
         "play": "sample",
         "clip": False,
         "intercept": False,
+        "max_levels": None,
     }

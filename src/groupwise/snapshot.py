@@ -95,13 +95,15 @@ def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
     none, counted = np.zeros((groups, features)), np.zeros(groups, dtype=np.int64)
     new = {
         "hindsight.waiting": counted,
-        "hindsight.rows": old["rows"],
         "hindsight.columns": counted,
         "hindsight.folds": counted,
+        "hindsight.calm": counted,
+        "hindsight.summed": counted,
         "hindsight.power": old["power"],
         "hindsight.rest": np.zeros(groups),
         "hindsight.labels": np.zeros((groups, TOGETHER)),
         "hindsight.right": none,
+        "hindsight.squares": none,
         "hindsight.few": np.zeros((groups, HELD, features)),
         "hindsight.held": np.zeros((0, TOGETHER, features)),
         "hindsight.factor": np.zeros((0, features, features)),
@@ -155,7 +157,8 @@ def _check_numbers(arrays: archive.Arrays) -> None:
             late = name.startswith("hindsight") & (arrays[name.replace("waiting", "place")] >= 0)
             if ((array < 0) | (array >= np.where(late, TOGETHER, HELD))).any():
                 raise ValueError(f"{name} is more than there is room for")
-        if name.endswith((".rows", ".columns", ".folds", ".added", ".coarse")):
+        if name.startswith(("hindsight.", "products.")) and array.dtype.kind == "i":
+            least = -1 if name.endswith((".rows", ".place")) else 0
             most = arrays.get("columns.count", 0) if name.endswith(".columns") else MOST
-            if ((array < -1) | (array > most)).any() or (array < 0).any() > name.endswith(".rows"):
+            if ((array < least) | (array > most)).any():
                 raise ValueError(f"{name} is no count")

@@ -41,7 +41,6 @@ class Store:
     layout : the table of axes.
     learners, extent : the lengths of these axes.
     parameters : what the kernels need of the configuration.
-    beside : another store that the kernels look at.
     keeper : whose ``upkeep`` a kernel calls with a group's number, and whose ``opened`` is called
         with groups and the columns that they had before they were widened. The keeper owns the
         store, so the store does not hold on to it.
@@ -53,14 +52,12 @@ class Store:
         learners: int = 1,
         extent: int = 0,
         parameters: Vector | None = None,
-        beside: "Store | None" = None,
         keeper: Any = None,
     ) -> None:
         self.layout = layout
         self.learners = learners
         self.extent = extent
         self.parameters = np.zeros(0) if parameters is None else parameters
-        self.beside = beside
         self.pool = zeros((0,))
         self.block, self.late, self.width = (np.zeros(0, dtype=np.int64) for _ in range(3))
         self.used = np.zeros(1, dtype=np.int64)
@@ -82,6 +79,11 @@ class Store:
         self.message = PLACE.pack(self.place._replace(**self._fixed))
         self.address = address(self.message)
 
+    def supply(self, rare: Any) -> None:
+        """Tell the kernels of one that they rarely need."""
+        self._fixed["rare"] = rare
+        self._moved()
+
     def _moved(self) -> None:
         """Tell the kernels where everything is now."""
         self.message[:] = PLACE.pack(self.place._replace(**self._fixed))
@@ -89,7 +91,6 @@ class Store:
     @property
     def place(self) -> Place:
         """Where the records are."""
-        beside = 0 if self.beside is None else self.beside.address
         return Place(
             self.pool,
             self.block,
@@ -100,7 +101,7 @@ class Store:
             self.learners,
             self.extent,
             self.parameters,
-            beside,
+            0,
             0,
             0,
         )

@@ -8,7 +8,7 @@ import hashlib
 import numpy as np
 from numba import njit
 
-from groupwise.kernels import vectors
+from groupwise.kernels import triangles, vectors
 
 
 @njit
@@ -52,6 +52,21 @@ def add_and_scale(total, step, scaled, factor, vector, width):
 
 
 @njit
+def dense_power(weights, vector, width):
+    return vectors.dense_power(weights, vector, width)
+
+
+@njit
+def substitute(matrix, rest, solved, first, width):
+    triangles.substitute(matrix, rest, solved, first, width)
+
+
+@njit
+def absorb(matrix, right, rest, solved, weight, label, first, width):
+    triangles.absorb(matrix, right, rest, solved, weight, label, first, width)
+
+
+@njit
 def prefetch(array, start, size):
     vectors.prefetch(array, start, size)
 
@@ -91,6 +106,13 @@ def cases(widths, seed=0):
         yield "dense_dots", (np.zeros(count + 1), rows, count, out, width)
         step, factor = numbers(generator, 2).tolist()
         yield "add_and_scale", (out.copy(), step, np.ones(room), factor, values[:room], width)
+        yield "dense_power", (values[:room].copy(), out, width)
+        first = 4 * int(generator.integers(0, width // 4))
+        triangle = np.triu(generator.normal(size=(room, room)) / room, 1)
+        triangle += np.diag(1.0 + generator.random(room))
+        row, solved, right = (numbers(generator, room) for _ in range(3))
+        yield "substitute", (triangle, row.copy(), solved, first, width)
+        yield "absorb", (triangle, right, row, solved, 0.7, 0.3, first, width)
 
 
 def digest(widths, seed=0):

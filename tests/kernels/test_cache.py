@@ -242,8 +242,8 @@ def test_loading_is_not_compiling(monkeypatch):
         def cancel(self):
             cancelled.append(self.seconds)
 
-    monkeypatch.setattr(kernels.threading, "Timer", Timer)
-    monkeypatch.setattr(kernels.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("groupwise.kernels.threading.Timer", Timer)
+    monkeypatch.setattr("groupwise.kernels.time.monotonic", lambda: clock[0])
     for name, value in {"_open": 0, "_depth": 0, "_spent": 0.0, "_said": False}.items():
         monkeypatch.setattr(kernels.compiling, name, value)
     with kernels.compiling():

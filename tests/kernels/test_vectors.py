@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 
 from tests.kernels.loops import (
+    absorb,
     add_and_scale,
     add_outer,
     combine_first,
     combine_rows,
     dense_dot,
     dense_dots,
+    dense_power,
     dense_products,
     prefetch,
+    substitute,
 )
 
 WIDTHS = [4, 8, 12, 16, 20, 28, 32, 36, 60, 64, 96, 100]
@@ -106,6 +109,61 @@ def test_a_vector_is_added_and_scaled(width):
     assert np.array_equal(scaled[:width], -3.0 * vector[:width])
     assert np.array_equal(total[width:], beyond)
     assert (scaled[width:] == 7.0).all()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_squares_are_weighted(width):
+    weights, vector = numbers(width + 4), numbers(width + 4, seed=1)
+    wanted = weights[:width] @ vector[:width] ** 2
+    assert dense_power(weights, vector, width) == pytest.approx(wanted, rel=1e-12, abs=1e-13)
+
+
+def triangle(size):
+    return np.triu(numbers(size, size), 1) / size + np.diag(1.0 + numbers(size, seed=3) ** 2)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_triangular_systems_are_solved(width):
+    matrix, row = triangle(width + 4), numbers(width + 4, seed=1)
+    first = width // 8 * 4
+    row[:first] = 0.0
+    solved = np.full(width + 4, 7.0)
+    substitute(matrix, row.copy(), solved, first, width)
+    assert (solved[:first] == 7.0).all()
+    assert (solved[width:] == 7.0).all()
+    solved[:first] = 0.0
+    restored = solved[:width] @ matrix[:width, :width]
+    np.testing.assert_allclose(restored, row[:width], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e8, 1e-8, 1e90])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_rows_are_absorbed_by_a_triangular_factor(width, scale):
+    """The same as a QR decomposition of factor and row, up to signs.
+
+    That is accurate in every row only where the large ones come first.
+    """
+    matrix, right = triangle(width + 4), numbers(width + 4, seed=2)
+    row = scale * numbers(width + 4, seed=1)
+    first, weight, label = width // 8 * 4, 0.3, 0.7
+    row[:first] = 0.0
+    solved = np.zeros(width + 4)
+    before, right_before = matrix.copy(), right.copy()
+    substitute(matrix, row.copy(), solved, first, width)
+    absorb(matrix, right, row.copy(), solved, weight, label, first, width)
+    some = slice(first, width)
+    above = np.column_stack([before[some, some], right_before[some]])
+    parts = [above, np.sqrt(weight) * np.append(row[some], label)]
+    stacked = np.vstack(parts if scale < 1.0 else parts[::-1])
+    wanted = np.linalg.qr(stacked, mode="r")[: width - first]
+    wanted *= np.sign(np.diag(wanted))[:, None]
+    found = np.column_stack([matrix[some, some], right[some]])
+    assert (np.tril(matrix, -1) == 0.0).all()
+    assert np.array_equal(matrix[:first], before[:first])
+    assert np.array_equal(right[:first], right_before[:first])
+    assert (np.abs(found - wanted) <= 1e-13 * np.abs(wanted).max(axis=1)[:, None]).all()
+    assert np.array_equal(matrix[:, width:], before[:, width:])
+    assert np.array_equal(right[width:], right_before[width:])
 
 
 def test_asking_for_cells_changes_none():

@@ -5,21 +5,24 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from groupwise.errors import FeatureError
+from groupwise.errors import FeatureError, is_finite
 from groupwise.groups.algebra import Member, Values
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 FieldKind = Literal["number", "text"]
 Bounds = dict[str, tuple[float, float]]
-Declared: TypeAlias = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 
+COLUMNS = 256
+"""How many levels of a text field have a column of their own by default, and how many columns the
+others share. Two of n levels in as many columns fall together with chance 1/n."""
 # How many combinations of levels are remembered per layout, before it starts afresh.
 PATTERNS = 1024
 
@@ -28,20 +31,71 @@ Pattern: TypeAlias = tuple[Integers, Integers | None, Callable[..., bytes]]
 packs the values."""
 
 
-class Feature(NamedTuple):
-    """One column of numbers: a field, one level of a text field, a group's indicator, or all 1."""
+@dataclass(frozen=True)
+class Hashed:
+    """A text field whose levels share columns; see :func:`hashed`."""
 
-    kind: Literal["intercept", "number", "level", "indicator"]
+    columns: int
+
+    def __post_init__(self) -> None:
+        if not is_finite(self.columns, int) or self.columns < 1:
+            raise FeatureError(
+                f"hashed({self.columns!r}). Give the number of columns that levels share: 1 or "
+                "more."
+            )
+
+
+def hashed(columns: int = COLUMNS) -> Hashed:
+    """A feature declaration: every value of the field is hashed into one of so many 0/1 columns.
+
+    For fields with more values than there should be features, numbers that are names (of places,
+    products, people) included. Values that fall together share a coefficient; groups stay one per
+    value. The hash is the same on every machine.
+
+    >>> import groupwise as gw
+    >>> features = {"age": (18, 90), "postcode": gw.hashed(256)}
+    >>> model = gw.Groupwise([gw.by("postcode")], features=features)
+    >>> model.learn_one({"age": 41, "postcode": "80331"}, 0.5)
+    >>> model.feature_names
+    ['(intercept)', 'age', 'postcode#99']
+    """
+    return Hashed(columns)
+
+
+Declared: TypeAlias = Sequence[str] | Mapping[str, tuple[float, float] | Hashed | None] | None
+
+
+def place_of(text: str, columns: int) -> str:
+    """Which of so many columns a text falls into: a number, written out.
+
+    >>> place_of("80331", 256)
+    '99'
+    """
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return str(int.from_bytes(digest, "big") % columns)
+
+
+class Feature(NamedTuple):
+    """One column of numbers.
+
+    A number field, one level of a text field, what several levels or groups share, the indicator of
+    a group, or the column that is 1 in every row.
+    """
+
+    kind: Literal["intercept", "number", "level", "hashed", "indicator"]
     field: str
     """The field; of an indicator, the name of its group."""
     level: str = ""
+    """The level; what is shared is numbered."""
     group: tuple[int, Values] | None = None
-    """Of an indicator, which group it is of; see ``groups.Member.key``."""
+    """Of an indicator, which group it is of, see ``groups.Member.key``; of what groups share, which
+    declaration they are of."""
 
     @property
     def name(self) -> str:
         """The name people read; a level is named like the group of that value."""
-        return f"{self.field}={self.level}" if self.kind == "level" else self.field
+        sign = {"level": "=", "hashed": "#"}.get(self.kind)
+        return self.field if sign is None else f"{self.field}{sign}{self.level}"
 
 
 INTERCEPT = Feature("intercept", "(intercept)")
@@ -62,18 +116,32 @@ class EncodedFrame(NamedTuple):
     new: tuple[Feature, ...]
 
 
-def read_declared(features: Declared) -> tuple[tuple[str, ...] | None, Bounds]:
-    """Read the ``features`` argument: the fields to use (None for all) and the ranges given.
+class Levels(dict[str, int]):
+    """The features of a text field's levels. Those without one of their own may share some."""
 
-    >>> read_declared({"age": (18, 64), "region": None})
-    (('age', 'region'), {'age': (18.0, 64.0)})
+    def __init__(self, columns: int = 0) -> None:
+        self.columns = columns
+        """How many there are to share; 0 while every level has its own."""
+        self.shared: dict[str, int] = {}
+
+    def __missing__(self, level: str) -> int:
+        if not self.columns:
+            raise KeyError(level)
+        return self.shared[place_of(level, self.columns)]
+
+
+def read_declared(features: Declared) -> tuple[tuple[str, ...] | None, Bounds, dict[str, int]]:
+    """Read the ``features`` argument: fields to use (None for all), ranges, and who is hashed.
+
+    >>> read_declared({"age": (18, 64), "region": None, "postcode": hashed(9)})
+    (('age', 'region', 'postcode'), {'age': (18.0, 64.0)}, {'postcode': 9})
     """
     if features is None:
-        return None, {}
+        return None, {}, {}
     if isinstance(features, str) or not isinstance(features, (Sequence, Mapping)):
         raise FeatureError(
             f"features={features!r}. Give None for every field, a list of fields, or a mapping "
-            "from field to (low, high), or to None where nothing is to be scaled."
+            "from field to (low, high), to None where nothing is to be scaled, or to gw.hashed(n)."
         )
     fields = tuple(features)
     for field in fields:
@@ -81,8 +149,28 @@ def read_declared(features: Declared) -> tuple[tuple[str, ...] | None, Bounds]:
             raise FeatureError(f"{field!r} is no name of a field. Fields are named by text.")
     if len(set(fields)) < len(fields):
         raise FeatureError(f"A field occurs twice in features={list(fields)!r}. Name each once.")
-    ranges = features.items() if isinstance(features, Mapping) else ()
-    return fields, {field: _read_bounds(field, ends) for field, ends in ranges if ends is not None}
+    said = {} if not isinstance(features, Mapping) else dict(features)
+    shared = {field: one.columns for field, one in said.items() if isinstance(one, Hashed)}
+    ranges = {k: one for k, one in said.items() if one is not None and k not in shared}
+    return fields, {field: _read_bounds(field, ends) for field, ends in ranges.items()}, shared
+
+
+def declared_to_json(features: Declared) -> Any:
+    """The ``features`` argument in values that JSON can hold."""
+    if not isinstance(features, Mapping):
+        return None if features is None else list(features)
+    plain = {k: {"hashed": v.columns} if isinstance(v, Hashed) else v for k, v in features.items()}
+    return plain
+
+
+def declared_from_json(found: Any) -> Any:
+    """The ``features`` argument that ``declared_to_json`` wrote."""
+    if not isinstance(found, dict):
+        return found
+    return {
+        field: Hashed(one["hashed"]) if isinstance(one, dict) else one and (one[0], one[1])
+        for field, one in found.items()
+    }
 
 
 def _read_bounds(field: str, bounds: object) -> tuple[float, float]:
@@ -131,7 +219,7 @@ class Layout:
     size: int
     get: Callable[[Mapping[str, Any]], Sequence[Any]]
     """Gives the numbers of a row."""
-    texts: list[tuple[str, dict[str, int]]]
+    texts: list[tuple[str, Levels]]
     ranges: list[tuple[float, float]]
     """Where declared so, the low end and the span of each number."""
     plain: Pattern

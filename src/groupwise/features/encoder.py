@@ -2,6 +2,8 @@
 
 import math
 import struct
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -9,8 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from groupwise.arrays import LARGEST
-from groupwise.errors import FeatureError
+from groupwise.errors import FeatureError, GroupError, ManyLevelsWarning, is_finite
 from groupwise.features.declared import (
+    COLUMNS,
     INTERCEPT,
     Declared,
     EncodedFrame,
@@ -18,16 +21,20 @@ from groupwise.features.declared import (
     FieldKind,
     Floats,
     Layout,
+    Levels,
     Patterns,
     changed_kind,
+    declared_from_json,
+    declared_to_json,
     getter,
     indicator_of,
     pattern_of,
+    place_of,
     read_declared,
 )
 from groupwise.features.frames import encode_frame
 from groupwise.groups import FrameMembership, Groups, Member
-from groupwise.groups.values import is_missing
+from groupwise.groups.values import is_missing, value_name
 from groupwise.protocols import Row
 
 Numbers = TypeVar("Numbers", float, Floats)
@@ -39,6 +46,7 @@ _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)
 _LAYOUTS = 64
 _REMEMBERED_GROUPS = 1 << 16
 
+_NO_LEVELS = Levels()
 _as_row = tuple.__new__  # what Row(...) does, without its frame
 
 
@@ -51,12 +59,16 @@ class Encoder:
     Parameters
     ----------
     features : None for every field; a list of fields; or a mapping from field to (low, high), the
-        range that is scaled to [0, 1], or to None where the field is text or to stay as it is.
+        range that is scaled to [0, 1], to None where the field is text or to stay as it is, or to
+        ``hashed(n)``.
     indicators : whether each group, unless it is a level of a text field or an intersection, is a
         0/1 feature as well.
     groups : the groups of the model; their weight columns are no features where ``features`` is
         None.
     intercept : whether the first feature is 1 in every row.
+    max_levels : how many levels of a text field, and how many groups per value of a column, have a
+        feature of their own. Further ones are hashed into as many columns; of a field that is named
+        in ``features`` they are an error. None for no bound.
 
     >>> from groupwise.groups import Groups, by
     >>> groups = Groups([by("sex")], always_on=True)
@@ -71,9 +83,17 @@ class Encoder:
     """
 
     def __init__(
-        self, features: Declared, indicators: bool, groups: Groups, intercept: bool = False
+        self,
+        features: Declared,
+        indicators: bool,
+        groups: Groups,
+        intercept: bool = False,
+        max_levels: int | None = COLUMNS,
     ) -> None:
-        self.declared, self._bounds = read_declared(features)
+        if max_levels is not None and (not is_finite(max_levels, int) or max_levels < 1):
+            raise FeatureError(f"max_levels={max_levels!r}. Give 1 or more, or None for no bound.")
+        self._given = features
+        self.declared, self._bounds, self.declared_hashed = read_declared(features)
         if self.declared == () and not (indicators or intercept):
             raise FeatureError("The list of features is empty. Name one, or set indicators=True.")
         self.indicators = bool(indicators)
@@ -83,7 +103,13 @@ class Encoder:
         self.features: list[Feature] = []
         self.kinds: dict[str, FieldKind] = {}
         self.index: dict[Feature, int] = {}
-        self._levels: dict[str, dict[str, int]] = {}
+        self.max_levels = max_levels
+        self.hashed = dict(self.declared_hashed)
+        """The fields, declared so or not, whose further values share features; how many."""
+        self.unsaid: list[str] = []
+        """Those of them that nobody declared and nobody was told of."""
+        self._levels = {field: Levels(columns) for field, columns in self.declared_hashed.items()}
+        self._indicated: Counter[int] = Counter()
         self._layouts: dict[frozenset[str] | None, Layout] = {}
         self._last: Layout | None = None
         self._indicator_of: dict[Member, int] = {}
@@ -100,7 +126,7 @@ class Encoder:
             return
         kinds: dict[str, FieldKind] = {}
         for feature in found:
-            if feature.kind in ("number", "level"):
+            if feature.kind in ("number", "level", "hashed") and feature.group is None:
                 kind: FieldKind = "number" if feature.kind == "number" else "text"
                 known = kinds.setdefault(feature.field, self.kinds.get(feature.field, kind))
                 if known != kind:
@@ -111,8 +137,36 @@ class Encoder:
                 index = self.index[feature] = len(self.names)
                 self.names.append(feature.name)
                 self.features.append(feature)
-                if feature.kind == "level":
-                    self._levels.setdefault(feature.field, {})[feature.level] = index
+                self._sort_in(feature, index)
+
+    def _sort_in(self, feature: Feature, index: int) -> None:
+        """Take note of a new feature, and of fields that have no room for further ones."""
+        if feature.kind == "indicator" and feature.group is not None:
+            self._indicated[feature.group[0]] += 1
+        elif feature.kind == "level":
+            levels = self._levels.setdefault(feature.field, Levels())
+            levels[feature.level] = index
+            if self.declared is None and len(levels) == self.max_levels:
+                levels.columns = self.max_levels
+        elif feature.kind == "hashed":
+            if feature.group is None:
+                self._levels[feature.field].shared[feature.level] = index
+            if feature.field not in self.hashed:
+                self.hashed[feature.field] = self.max_levels or COLUMNS
+                self.unsaid.append(feature.field)
+
+    def announce(self) -> None:
+        """Warn, once, of each field that has come to have more values than features."""
+        names, self.unsaid = self.unsaid, []
+        most = self.max_levels
+        for name in names:
+            warnings.warn(
+                f"Column {name!r} has more than {most} values: the further ones are hashed into "
+                f"{most} features, which they share; groups stay one per value. Raise max_levels, "
+                f"or say so with features={{{name!r}: gw.hashed({most}), ...}}.",
+                ManyLevelsWarning,
+                stacklevel=3,
+            )
 
     def encode(self, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
         """Turn a row into numbers; ``awake`` are its groups, as ``Groups.read`` gives them."""
@@ -198,7 +252,7 @@ class Encoder:
             cell = self.cell(field, value, self.kinds.get(field))
             if isinstance(cell, str):
                 kinds[field] = "text"
-                found[self._number(Feature("level", field, cell), new)] = 1.0
+                found[self._number(self.level(field, cell), new)] = 1.0
             elif cell is not None:
                 kinds[field] = "number"
                 found[self._number(Feature("number", field), new)] = cell
@@ -206,7 +260,7 @@ class Encoder:
             for member in awake:
                 index = -1
                 if self.has_indicator(member, kinds):
-                    index = self._number(indicator_of(member), new)
+                    index = self._number(self.indicator(member), new)
                     found[index] = 1.0
                 self._remember_indicator(member, index)
         if not new:
@@ -221,6 +275,32 @@ class Encoder:
         if feature in self.index:
             return self.index[feature]
         return new.setdefault(feature, len(self.names) + len(new))
+
+    def level(self, field: str, level: str, more: int = 0) -> Feature:
+        """The feature of a level: its own, or one that is shared; ``more`` are about to be new."""
+        levels, most = self._levels.get(field, _NO_LEVELS), self.max_levels
+        if level in levels:
+            return Feature("level", field, level)
+        if not levels.columns:
+            if most is None or len(levels) + more < most:
+                return Feature("level", field, level)
+            if self.declared is not None:
+                raise FeatureError(
+                    f"Field {field!r} holds {level!r}, one level more than the {most} that may "
+                    f"have a feature each. Declare it as features={{{field!r}: gw.hashed({most}), "
+                    "...}, or raise max_levels."
+                )
+        return Feature("hashed", field, place_of(level, levels.columns or most or COLUMNS))
+
+    def indicator(self, member: Member, more: int = 0) -> Feature:
+        """The feature of a group, its own or shared; ``more`` of its kind are about to be new."""
+        own, number, most = indicator_of(member), member.declaration, self.max_levels
+        family = self.groups.declarations[number]
+        room = most is None or self._indicated[number] + more < most or not family.is_open
+        if own in self.index or room:
+            return own
+        place = place_of(member.name, most or COLUMNS)
+        return Feature("hashed", family.columns[0], place, (number, ()))
 
     def _fields(self, row: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
         if not isinstance(row, Mapping):
@@ -243,6 +323,11 @@ class Encoder:
 
     def cell(self, field: str, value: Any, kind: FieldKind | None) -> float | str | None:
         """Read one value: a number, a level, or None where there is nothing to encode."""
+        if field in self.declared_hashed and not is_missing(value):
+            try:
+                return value_name(value, field)
+            except GroupError as error:
+                raise FeatureError(error.message) from None
         if isinstance(value, str):
             if kind == "number":
                 raise changed_kind(field, value, kind)
@@ -334,23 +419,22 @@ class Encoder:
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but the groups as values that JSON can hold."""
-        declared: Any = None if self.declared is None else list(self.declared)
-        if self._bounds:
-            declared = {field: self._bounds.get(field) for field in declared}
         groups = [[] if one.group is None else [list(one.group)] for one in self.features]
         features = [[*one[:3], *group] for one, group in zip(self.features, groups, strict=True)]
         return {
-            "declared": declared,
+            "declared": declared_to_json(self._given),
             "indicators": self.indicators,
             "intercept": self.intercept,
+            "max_levels": self.max_levels,
             "features": features,
         }
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any], groups: Groups) -> "Encoder":
         """Make the encoder again whose ``to_dict`` gave the state."""
-        intercept = state.get("intercept", False)  # groupwise 0.1 had none
-        encoder = cls(state["declared"], state["indicators"], groups, intercept)
+        declared = declared_from_json(state["declared"])
+        later = state.get("intercept", False), state.get("max_levels")  # groupwise 0.1 had neither
+        encoder = cls(declared, state["indicators"], groups, *later)
         encoder.restore(state)
         return encoder
 
@@ -361,11 +445,12 @@ class Encoder:
         if not known or len(set(features)) < len(features):
             raise FeatureError("The saved features do not fit this encoder. Declare it as it was.")
         self.admit(features)
+        self.unsaid.clear()
 
     def _feature(self, kind: Any, field: str, level: str = "", group: Any = None) -> Feature:
         """The feature that was saved; groupwise 0.1 knew the groups of indicators by name alone."""
         if kind != "indicator":
-            return Feature(kind, field, level)
+            return Feature(kind, field, level, group and (group[0], tuple(group[1])))
         if group is None:
             return indicator_of(self.groups.named(field))
         return indicator_of(self.groups.member(group[0], tuple(group[1])))

@@ -1,6 +1,7 @@
 """A whole frame to sparse numbers, a column at a time."""
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter
@@ -16,9 +17,8 @@ from groupwise.features.declared import (
     FieldKind,
     Floats,
     Integers,
-    indicator_of,
 )
-from groupwise.groups.columns import Column, Table, as_table, first_places
+from groupwise.groups.columns import Booleans, Column, Table, as_table, first_places
 from groupwise.groups.frames import FrameMembership
 from groupwise.groups.values import value_name
 
@@ -32,14 +32,17 @@ _ABSENT = np.iinfo(np.int64).max
 
 
 class Cells(NamedTuple):
-    """One column read as a field: numbers (0 where absent), or codes of text levels (-1)."""
+    """One column read as a field: numbers (0 where absent), or codes of text levels (-1).
+
+    ``levels`` are their features, of which some may be the same.
+    """
 
     field: str
     kind: FieldKind | None = None
     """None when there is no value in the whole column."""
     numbers: Floats = np.zeros(0)
     codes: Integers = np.zeros(0, dtype=np.int64)
-    levels: Sequence[str] = ()
+    levels: Sequence[Feature | None] = ()
     first: int = 0
     """The row from which on a new number field exists."""
 
@@ -60,13 +63,15 @@ def encode_frame(encoder: "Encoder", frame: object, membership: FrameMembership)
             f"The frame has {table.length} rows and the membership {len(membership.indptr) - 1}. "
             "Find the groups of this same frame."
         )
+    awake = np.diff(membership.indptr) > 0
     found: list[Cells] = []
     problems: list[FeatureError] = []
     for field in fields:
         try:
             column = table.column(field)
             read = {"objects": _object_cells, "text": _text_cells}.get(column.kind, _number_cells)
-            found.append(read(encoder, column, encoder.kinds.get(field)))
+            read = _hashed_cells if field in encoder.declared_hashed else read
+            found.append(read(encoder, column, encoder.kinds.get(field), awake))
         except FeatureError as problem:
             problems.append(problem)
     if problems:
@@ -76,16 +81,19 @@ def encode_frame(encoder: "Encoder", frame: object, membership: FrameMembership)
     wanted = [one for place, cells in enumerate(found) for one in _wanted(place, cells)]
     members = membership.members if encoder.indicators else ()
     eligible = np.array([encoder.has_indicator(one, kinds) for one in members], dtype=np.bool_)
+    indicators: list[Feature | None] = []
     if encoder.indicators:
-        wanted.extend(_wanted_indicators(len(fields), membership, eligible))
+        first = first_places(membership.indices, len(members))
+        indicators = _indicators(encoder, membership, np.where(eligible, first, -1))
+        wanted.extend(_wanted_indicators(len(fields), membership, first, indicators))
     wanted.sort(key=itemgetter(0, 1))
     new = dict.fromkeys(feature for _, _, feature in wanted if feature not in encoder.index)
     index = encoder.index | dict(zip(new, itertools.count(len(encoder.names))))
     slots = [Slot(0, np.ones(table.length))] if encoder.intercept else []
     slots.extend(_slot(cells, index) for cells in found if cells.kind is not None)
     if encoder.indicators:
-        slots.extend(_indicator_slots(membership, eligible, index))
-    return EncodedFrame(*_assemble(slots, table.length), tuple(new))
+        slots.extend(_indicator_slots(membership, eligible, indicators, index))
+    return EncodedFrame(*_assemble(slots, awake), tuple(new))
 
 
 def _fields(encoder: "Encoder", table: Table) -> Sequence[str]:
@@ -106,7 +114,9 @@ def _fields(encoder: "Encoder", table: Table) -> Sequence[str]:
     return encoder.declared
 
 
-def _number_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> Cells:
+def _number_cells(
+    encoder: "Encoder", column: Column, kind: FieldKind | None, awake: Booleans
+) -> Cells:
     values = column.values.astype(np.float64)
     nulls = column.nulls
     if kind == "text":
@@ -117,40 +127,77 @@ def _number_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) ->
         if len(present):
             _complain(encoder, column, int(present[0]), kind)
         return Cells(column.name)
-    first = 0
+    present = np.flatnonzero(awake if nulls is None else awake & ~nulls)
+    first = int(present[0]) if len(present) else column.length
     if nulls is not None:
         values[nulls] = np.nan
         if kind is None and encoder.declared is None:
-            present = np.flatnonzero(~nulls)
-            if not len(present):
-                return Cells(column.name)
             # Before its first value the field is unknown, and None adds nothing.
-            first = int(present[0])
-            values[:first] = 0.0
+            values[:first][nulls[:first]] = 0.0
     with np.errstate(over="ignore"):
         values = encoder.scale(column.name, values)
     bad = np.flatnonzero(~(np.abs(values) <= LARGEST))
     if len(bad):
         _complain(encoder, column, int(bad[0]), "number")
+    if first == column.length and kind is None:
+        return Cells(column.name)
     return Cells(column.name, "number", values, first=first)
 
 
-def _text_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> Cells:
+def _text_cells(
+    encoder: "Encoder", column: Column, kind: FieldKind | None, awake: Booleans
+) -> Cells:
     absent = column.codes < 0
     if kind == "number":
         _complain(encoder, column, 0, kind)
     if encoder.declared is not None and absent.any():
         _complain(encoder, column, int(np.flatnonzero(absent)[0]), kind)
-    if absent.all():
-        return Cells(column.name)
+    return _level_cells(encoder, column, awake)
+
+
+def _hashed_cells(
+    encoder: "Encoder", column: Column, kind: FieldKind | None, awake: Booleans
+) -> Cells:
+    """Read a column whose every value, be it text or number, is one of a hashed field."""
+    if column.missing is not None:
+        _complain(encoder, column, int(np.flatnonzero(column.missing)[0]), kind)
+    return _level_cells(encoder, column, awake)
+
+
+def _level_cells(encoder: "Encoder", column: Column, awake: Booleans) -> Cells:
+    """Read a column as levels, a feature for each that a row has with somebody awake."""
     try:
-        levels = [name or "" for name in column.answers(partial(value_name, column=column.name))]
+        names = [name or "" for name in column.answers(partial(value_name, column=column.name))]
     except GroupError as error:
         raise FeatureError(error.message, row=error.row) from None
-    return Cells(column.name, "text", codes=column.codes, levels=levels)
+    codes = column.distinct[1]
+    codes = codes if awake.all() else np.where(awake, codes, -1)
+    kind: FieldKind | None = "text" if (codes >= 0).any() else None
+    return Cells(column.name, kind, codes=codes, levels=_levels(encoder, column.name, codes, names))
 
 
-def _object_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) -> Cells:
+def _levels(
+    encoder: "Encoder", field: str, codes: Integers, names: Sequence[str]
+) -> list[Feature | None]:
+    """The features of a field's levels, in the order in which rows bring them."""
+    found: list[Feature | None] = [None] * len(names)
+    first = first_places(codes, len(names))
+    more = 0
+    for code in np.argsort(first, kind="stable").tolist():
+        if first[code] < 0:
+            continue
+        try:
+            feature = found[code] = encoder.level(field, names[code], more)
+        except FeatureError as error:
+            error.row = int(first[code])
+            raise
+        more += feature.kind == "level" and feature not in encoder.index
+    return found
+
+
+def _object_cells(
+    encoder: "Encoder", column: Column, kind: FieldKind | None, awake: Booleans
+) -> Cells:
     """Read a column of mixed objects the way rows are read, value by value."""
     numbers = np.zeros(column.length)
     codes = np.full(column.length, -1, dtype=np.int64)
@@ -158,7 +205,7 @@ def _object_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) ->
     first = -1
     for row, value in enumerate(column.objects):
         cell = _cell(encoder, column, row, value, kind)
-        if cell is None:
+        if cell is None or not awake[row]:
             continue
         first = row if first < 0 else first
         if isinstance(cell, str):
@@ -169,13 +216,16 @@ def _object_cells(encoder: "Encoder", column: Column, kind: FieldKind | None) ->
             numbers[row] = cell
     if first < 0:
         return Cells(column.name)
-    return Cells(column.name, kind, numbers, codes, list(levels), first)
+    features = _levels(encoder, column.name, codes, list(levels))
+    return Cells(column.name, kind, numbers, codes, features, first)
 
 
 def _complain(encoder: "Encoder", column: Column, row: int, kind: FieldKind | None) -> None:
     """Raise the error that reading this one value as a row's raises."""
     if column.kind == "text":
         value: Any = [*map(str, column.levels), None][column.codes[row]]
+    elif column.kind == "objects":
+        value = column.objects[row]
     else:
         null = column.nulls is not None and column.nulls[row]
         value = None if null else column.values[row].item()
@@ -198,38 +248,58 @@ def _wanted(position: int, cells: Cells) -> list[tuple[int, int, Feature]]:
     """List the features of a column with the row and place where each first occurs."""
     if cells.kind == "number":
         return [(cells.first, position, Feature("number", cells.field))]
-    first = first_places(cells.codes, len(cells.levels))
+    first = first_places(cells.codes, len(cells.levels)).tolist()
     return [
-        (int(row), position, Feature("level", cells.field, level))
+        (row, position, level)
         for row, level in zip(first, cells.levels, strict=True)
-        if row >= 0
+        if level is not None
     ]
+
+
+def _indicators(
+    encoder: "Encoder", membership: FrameMembership, first: Integers
+) -> list[Feature | None]:
+    """The features of groups, in the order in which rows bring them; none where first is -1."""
+    found: list[Feature | None] = [None] * len(membership.members)
+    more: Counter[int] = Counter()
+    for number in np.argsort(first, kind="stable").tolist():
+        if first[number] >= 0:
+            member = membership.members[number]
+            feature = found[number] = encoder.indicator(member, more[member.declaration])
+            if feature.kind == "indicator" and feature not in encoder.index:
+                more[member.declaration] += 1
+    return found
 
 
 def _wanted_indicators(
-    fields: int, membership: FrameMembership, eligible: Any
+    fields: int, membership: FrameMembership, first: Integers, features: Sequence[Feature | None]
 ) -> list[tuple[int, int, Feature]]:
-    places = first_places(membership.indices, len(membership.members))
-    rows = np.searchsorted(membership.indptr, places, side="right") - 1
+    rows = np.searchsorted(membership.indptr, first, side="right") - 1
+    places = (fields + first - membership.indptr[rows]).tolist()
     return [
-        (
-            int(rows[number]),
-            fields + int(places[number] - membership.indptr[rows[number]]),
-            indicator_of(membership.members[number]),
-        )
-        for number in np.flatnonzero(eligible & (places >= 0)).tolist()
+        (row, place, feature)
+        for row, place, feature in zip(rows.tolist(), places, features, strict=True)
+        if feature is not None
     ]
+
+
+def _numbers(features: Sequence[Feature | None], index: dict[Feature, int]) -> Integers:
+    """The numbers of features; the last, and of those that there are not, is none."""
+    found = [_ABSENT if one is None else index.get(one, _ABSENT) for one in features]
+    return np.array([*found, _ABSENT], dtype=np.int64)
 
 
 def _slot(cells: Cells, index: dict[Feature, int]) -> Slot:
     if cells.kind == "number":
         return Slot(index[Feature("number", cells.field)], cells.numbers)
-    numbers = [index.get(Feature("level", cells.field, level), _ABSENT) for level in cells.levels]
-    return Slot(np.array([*numbers, _ABSENT], dtype=np.int64)[cells.codes], None)
+    return Slot(_numbers(cells.levels, index)[cells.codes], None)
 
 
 def _indicator_slots(
-    membership: FrameMembership, eligible: Any, index: dict[Feature, int]
+    membership: FrameMembership,
+    eligible: Booleans,
+    features: Sequence[Feature | None],
+    index: dict[Feature, int],
 ) -> list[Slot]:
     """Lay the indicators of every row into as many slots as the fullest row needs."""
     length = len(membership.indptr) - 1
@@ -237,14 +307,7 @@ def _indicator_slots(
     rows = np.repeat(np.arange(length), np.diff(membership.indptr))[kept]
     counts = np.bincount(rows, minlength=length)
     within = np.arange(len(kept)) - (np.cumsum(counts) - counts)[rows]
-    number_of = np.array(
-        [
-            index.get(indicator_of(member), _ABSENT) if fits else _ABSENT
-            for member, fits in zip(membership.members, eligible, strict=True)
-        ],
-        dtype=np.int64,
-    )
-    numbers = number_of[membership.indices[kept]]
+    numbers = _numbers(features, index)[membership.indices[kept]]
     slots = []
     for place in range(int(counts.max(initial=0))):
         chosen = within == place
@@ -254,9 +317,10 @@ def _indicator_slots(
     return slots
 
 
-def _assemble(slots: Sequence[Slot], length: int) -> tuple[Integers, Integers, Floats]:
-    """Put the entries of every row in ascending order of feature."""
+def _assemble(slots: Sequence[Slot], awake: Booleans) -> tuple[Integers, Integers, Floats]:
+    """Put the entries of every row in ascending order of feature; none where nobody is awake."""
     slots, ordered = _in_order(slots)
+    length, asleep = len(awake), not awake.all()
     counts = [np.zeros(1, dtype=np.int64)]
     indices: list[Integers] = [np.zeros(0, dtype=np.int64)]
     values: list[Floats] = [np.zeros(0)]
@@ -271,6 +335,8 @@ def _assemble(slots: Sequence[Slot], length: int) -> tuple[Integers, Integers, F
             else:
                 entries[:, number] = slot.values[part]
                 keys[entries[:, number] != 0.0, number] = slot.indices
+        if asleep:
+            keys[~awake[part]] = _ABSENT
         if not ordered:
             order = np.argsort(keys, axis=1)
             keys = np.take_along_axis(keys, order, axis=1)

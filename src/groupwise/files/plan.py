@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groupwise.errors import ConfigurationError, DataError
+from groupwise.features import COLUMNS, hashed
+from groupwise.features.declared import Hashed
 from groupwise.files.scan import Kind, Profile, Scan, scan
 from groupwise.files.settings import LEVELS_WORD, Request, request_from
 from groupwise.files.source import opened
@@ -15,11 +17,12 @@ from groupwise.files.text import amount, quoted, shown
 from groupwise.groups import Group, Groups, by, cut, dumps
 from groupwise.groups.algebra import Leaf
 from groupwise.groups.declarations import By, Cut, Weight, Where
+from groupwise.groups.text import HASHED_WORD
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
 
-Features = dict[str, tuple[float, float] | None]
+Features = dict[str, tuple[float, float] | Hashed | None]
 
 FEW = 24
 """Whole numbers with so few values are proposed as groups: hours of the day still are."""
@@ -74,7 +77,7 @@ class Plan:
             "indicators": self.indicators,
             "intercept": self.intercept,
             "features": {
-                name: LEVELS_WORD if bounds is None else list(bounds)
+                name: list(bounds) if isinstance(bounds, tuple) else word(bounds)
                 for name, bounds in self.features.items()
             },
         }
@@ -199,7 +202,7 @@ def make_plan(
         aggregator=request.aggregator or "adanormalhedge",
         penalty=request.penalty,
         kinds={
-            name: "text" if features.get(name, ()) is None else scan.columns[name].kind
+            name: "text" if is_text(features.get(name, ())) else scan.columns[name].kind
             for name in read
         },
         warnings=tuple(warnings),
@@ -240,7 +243,19 @@ def _groups(scan: Scan, request: Request) -> list[Group]:
     return groups
 
 
-def _asked(scan: Scan, name: str, bounds: object, target: str) -> tuple[float, float] | None:
+def word(bounds: Hashed | None) -> str:
+    """What a file of settings says of a feature that is text."""
+    return LEVELS_WORD if bounds is None else HASHED_WORD
+
+
+def is_text(bounds: object) -> bool:
+    """Whether a feature so declared has a level for each value."""
+    return bounds is None or isinstance(bounds, Hashed)
+
+
+def _asked(
+    scan: Scan, name: str, bounds: object, target: str
+) -> tuple[float, float] | Hashed | None:
     """A feature that was asked for, its range looked up if need be."""
     profile = scan.column(name, "for a feature")
     if name == target:
@@ -255,7 +270,15 @@ def _asked(scan: Scan, name: str, bounds: object, target: str) -> tuple[float, f
         )
     if isinstance(bounds, tuple):
         return bounds
-    return None if bounds == LEVELS_WORD else profile.scale
+    if bounds == HASHED_WORD:
+        return hashed()
+    found = None if bounds == LEVELS_WORD else profile.scale
+    if found is None and profile.distinct > COLUMNS:
+        raise DataError(
+            f"Column {quoted(name)} has {profile.count} different values, and at most {COLUMNS} "
+            f"have a feature each. Let them share {COLUMNS}: {shown(name)}:{HASHED_WORD}."
+        )
+    return found
 
 
 def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, float]:
@@ -344,7 +367,7 @@ def propose_features(
                 warnings.append(
                     f"Column {quoted(name)} is left out: it has {profile.count} different "
                     f"texts in {profile.rows:,} rows, too many for a feature. (For groups it can "
-                    "be named in --groups.)"
+                    f"be named in --groups, and as {shown(name)}:{HASHED_WORD} in --features.)"
                 )
         elif profile.missing and (name in named or (text and name in grouped)):
             pass  # groups may be missing, features may not
@@ -377,7 +400,7 @@ def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str
 def spans_constant(groups: Sequence[Group], features: Features, indicators: bool) -> bool:
     """Whether the features can express an intercept: some of them always sum to 1."""
     partition = any(isinstance(one, (By, Cut)) for one in groups)
-    return (indicators and partition) or any(bounds is None for bounds in features.values())
+    return (indicators and partition) or any(map(is_text, features.values()))
 
 
 def leaves(group: Group) -> list[Leaf]:

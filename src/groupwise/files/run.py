@@ -4,6 +4,7 @@ Or, as an audit, beside the logged predictions of other models, all of them comp
 """
 
 import time
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from groupwise.errors import ManyLevelsWarning
+from groupwise.features.declared import declared_to_json
 from groupwise.files.pages import compare_page, run_page
 from groupwise.files.plan import Plan
 from groupwise.files.predictions import joined, prediction_file
@@ -19,6 +22,7 @@ from groupwise.files.rows import AT_MOST, Piece, in_file, pieces
 from groupwise.files.scan import Scan
 from groupwise.files.snapshots import Reading, save
 from groupwise.files.tables import Row, afterwards, ranked
+from groupwise.files.text import quoted
 from groupwise.groups import FrameMembership
 from groupwise.progress import progress_bar
 from groupwise.regret.curves import Curve, Recorder
@@ -49,7 +53,8 @@ class Finished:
     """A run that is over, or an audit of ``players``, models whose predictions were logged.
 
     ``players`` has the names of these models, and the keys of their regret in a row; ``logged`` the
-    same names, and the curve of every group. ``seconds`` do not count the first pass.
+    same names, and the curve of every group. ``seconds`` do not count the first pass. ``hashed``
+    are the columns whose values share features, and how many.
     """
 
     scan: Scan
@@ -59,6 +64,7 @@ class Finished:
     unit: float
     features: int
     seconds: float
+    hashed: Mapping[str, int]
     players: Mapping[str, str]
     logged: Mapping[str, Mapping[str, Curve]]
 
@@ -71,7 +77,13 @@ class Finished:
     def warnings(self) -> tuple[str, ...]:
         """What to know about the columns, before and after the run."""
         known = [] if self.players else afterwards(self.table.rows, self.plan.target)
-        return (*self.plan.warnings, *known)
+        shared = [
+            f"Column {quoted(name)} has more values than features of its own: some or all of its "
+            f"values share {columns} features. Groups stay one per value."
+            for name, columns in self.hashed.items()
+            if name not in self.plan.features
+        ]
+        return (*self.plan.warnings, *shared, *known)
 
 
 class Following:
@@ -100,7 +112,8 @@ class Following:
         # On an error the model is thrown away, and with one copy of it before the first row.
         with self.model.all_or_nothing(), progress_bar(rows, what, progress) as advance:
             for piece in pieces(self.scan, plan.kinds, plan.order, size):
-                with in_file(self.scan.source, piece.numbers):
+                with in_file(self.scan.source, piece.numbers), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ManyLevelsWarning)  # the report has it
                     result = self.model.replay(piece.frame, plan.target, jobs)
                 self.done += len(piece.numbers)
                 if self.players:
@@ -152,6 +165,7 @@ class Following:
             unit=self.model.loss.unit,
             features=len(self.model.feature_names),
             seconds=seconds,
+            hashed=self.model.hashed_fields,
             players=self.players,
             logged={column: curves[key] for column, key in self.players.items()},
         )
@@ -233,7 +247,7 @@ def record(finished: Finished) -> dict[str, Any]:
             "penalty": plan.penalty,
             "aggregator": plan.aggregator,
             "indicators": plan.indicators,
-            "features": plan.features,
+            "features": declared_to_json(plan.features),
             "groups": [declaration.to_dict() for declaration in plan.groups],
         },
         "looked_ahead": list(plan.looked_ahead),

@@ -9,7 +9,7 @@ from typing import Any
 from groupwise.errors import ConfigurationError, GroupError
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups import Group, from_dict
-from groupwise.groups.text import Unknown, parse_features, parse_groups, parse_names
+from groupwise.groups.text import HASHED_WORD, Unknown, parse_features, parse_groups, parse_names
 
 LEVELS_WORD = "levels"
 """In the table of features: text, one 0/1 feature for each level."""
@@ -104,7 +104,7 @@ def _features(given: Any, key: str) -> dict[str, tuple[float, float] | str | Non
     if not isinstance(given, dict):
         raise ConfigurationError(f"{key} is a list of names or a table of ranges.")
     return {
-        name: LEVELS_WORD if value == LEVELS_WORD else _pair(value, f"{key}.{name}")
+        name: value if value in (LEVELS_WORD, HASHED_WORD) else _pair(value, f"{key}.{name}")
         for name, value in given.items()
     }
 
@@ -122,7 +122,7 @@ def _pair(given: Any, key: str) -> tuple[float, float]:
     if not numbers or len(given) != 2:
         raise ConfigurationError(
             f"{shown(key)} holds {shown(repr(given))}. Give [low, high]"
-            + (f' or "{LEVELS_WORD}".' if key != "range" else ".")
+            + (f' or "{LEVELS_WORD}" or "{HASHED_WORD}".' if key != "range" else ".")
         )
     return float(given[0]), float(given[1])
 

@@ -20,6 +20,8 @@ from groupwise.groups.declarations import by, cut, where
 
 Unknown = Callable[[str, str], DataError]
 
+HASHED_WORD = "hashed"
+"""After a feature: its values share columns."""
 _PIECE = re.compile(r'"(?:[^"]|"")*"|[^",&]+|[,&]|"')
 _COMPARISON = re.compile(r"(.+?)\s*(==|!=|<=|>=|=|<|>)\s*(.+)", re.DOTALL)
 
@@ -94,17 +96,20 @@ def parse_groups(text: str, columns: Sequence[str], unknown: Unknown) -> list[Gr
 
 def parse_features(
     text: str, columns: Sequence[str], unknown: Unknown
-) -> dict[str, tuple[float, float] | None]:
-    """Names, with a range such as ``age:18|64`` where it is not to be looked up.
+) -> dict[str, tuple[float, float] | str | None]:
+    """Names, with a range such as ``age:18|64`` where it is not to be looked up, or ``:hashed``.
 
     >>> parse_features("age:18|64, sex", ["sex", "age"], lambda name, what: DataError(name))
     {'age': (18.0, 64.0), 'sex': None}
     """
-    found: dict[str, tuple[float, float] | None] = {}
+    found: dict[str, tuple[float, float] | str | None] = {}
     for item in _split(_pieces(text), ","):
         name, rest = _name(item, columns)
         if name not in columns:
             raise unknown(name, "for a feature")
+        if rest.removeprefix(":").strip() == HASHED_WORD:
+            found[name] = HASHED_WORD
+            continue
         bounds = _numbers(rest, name) if rest else None
         if bounds is not None and len(bounds) != 2:
             raise DataError(f"The range of {name!r} has two ends: {name}:low|high.")

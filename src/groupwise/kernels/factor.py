@@ -17,7 +17,8 @@ import numpy as np
 from groupwise.kernels.addresses import stay_apart
 from groupwise.kernels.cells import fma, padded
 from groupwise.kernels.compiled import inlined, lean
-from groupwise.kernels.vectors import dense_dot, dense_dots, reflect, scratch, transpose
+from groupwise.kernels.triangles import reflect, transpose
+from groupwise.kernels.vectors import dense_dot, dense_dots, scratch
 
 MOST = 32
 """Rows that can be folded in at once."""

@@ -1,7 +1,8 @@
 """What the best linear model in hindsight is found from: a triangular factor per group.
 
 Full rows, as √w [x, y], are held back and folded into the factor together (``kernels.factor``),
-which saves most of the memory traffic. Rows that are mostly zeros beside the columns that the group
+which saves most of the memory traffic; where sums of products are as good, they stand in its place
+(``kernels.calm``). Rows that are mostly zeros beside the columns that the group
 has had (``is_dense``) are summed up apart (``kernels.gram``). The label y is the scaled one plus
 ``parameters[0]``, low / (high − low): a linear model in the label's own units is then one of y.
 """
@@ -12,18 +13,17 @@ import numpy as np
 
 from groupwise.arrays import Index, Vector
 from groupwise.kernels.addresses import stay_apart
+from groupwise.kernels.calm import far_from_dependent, goes_beyond, has_grown, to_factor, to_sums
 from groupwise.kernels.compiled import Kernel, inlined, lean
 from groupwise.kernels.factor import fold
 from groupwise.kernels.layout import ONE, OWN, Layout, open_place
 from groupwise.kernels.stretch import cells_of, open_stretch
-from groupwise.kernels.vectors import scale
+from groupwise.kernels.vectors import add_outer, combine_first, dense_dot, scale
 
 HELD = 8
 """Rows that a group has room for before it gets a matrix."""
 TOGETHER = 32
 """Rows that are held back and then folded into the factor together, once it has."""
-WHOLE = 1 << 14
-"""Rounds of a group after which learners may be renewed."""
 
 
 class Sums(NamedTuple):
@@ -31,44 +31,50 @@ class Sums(NamedTuple):
 
     waiting: Index
     """How many full rows are held back."""
-    rows: Index
-    """How many rows there were; -1 where they weigh more here than for the learners."""
     columns: Index
     """How many columns the rows have had."""
     folds: Index
     """How often rows were folded into the factor."""
+    calm: Index
+    """Do sums of products stand in the place of the factor?"""
+    summed: Index
+    """How many rows are or were in such sums."""
     power: Vector
     """Σ w y² of all rows, of the scaled label."""
     rest: Vector
-    """ρ: the squares of what of the full rows' labels the factor's columns do not span."""
+    """ρ: the squares of what of the full rows' labels the factor's columns do not span; or Σ y²."""
     labels: Vector
     """√w y of the rows held back."""
     right: Vector
-    """z."""
+    """z; or g."""
+    squares: Vector
+    """Σ x², by column, of the rows that are or were in sums, as of the last look."""
     few: Vector
     """The rows held back, as √w x, in a group that has no factor yet."""
     held: Vector
     """The same, once it has one."""
     factor: Vector
-    """R, on and above the diagonal."""
+    """R, on and above the diagonal; or G, on and below it."""
 
 
 SUMS = Layout(
     Sums,
     {
         "waiting": ONE,
-        "rows": ONE,
         "columns": ONE,
         "folds": ONE,
+        "calm": ONE,
+        "summed": ONE,
         "power": ONE,
         "rest": ONE,
         "labels": (TOGETHER,),
         "right": (OWN,),
+        "squares": (OWN,),
         "few": (HELD, OWN),
         "held": (TOGETHER, OWN),
         "factor": (OWN, OWN),
     },
-    integers=("waiting", "rows", "columns", "folds"),
+    integers=("waiting", "columns", "folds", "calm", "summed"),
     late=("held", "factor"),
 )
 sums_of, give_late = SUMS.view, SUMS.give_late
@@ -78,36 +84,31 @@ sums_of, give_late = SUMS.view, SUMS.give_late
 def is_dense(columns, xi, xv):
     """Is a row for the factor, and not for the sums? ``columns`` counts those that rows have had.
 
-    A row of c non-zeros costs some c²/2 additions of pairs there and a share of the factor here: as
-    much where a third of the columns are not 0.
+    A row of c cells costs some c²/2 additions of pairs there and a share of the factor here: about
+    as much where it has a third of the columns.
     """
+    most = columns[0]
     if xi.size == 0:
-        columns[0] = max(columns[0], xv.size)
+        columns[0] = max(most, xv.size)
         return True
-    count = 0
     for k in range(xi.size):
-        if xv[k] != 0.0:
-            count += 1
-            columns[0] = max(columns[0], xi[k] + 1)
-    return 3 * count > columns[0]
+        most = max(most, xi[k] + 1)
+    columns[0] = most
+    return 3 * xi.size > most
 
 
 @Kernel
 def record(state, message):
-    """Add the rounds of a stretch, full rows to the factor; stops early every so often."""
+    """Add the rounds of a stretch, full rows to the factor."""
     place, stretch = open_place(state), open_stretch(message)
     group, offset = stretch.group, place.parameters[0]
     own = sums_of(place, group)
     share = stretch.stands_for[0]
-    if share != 1.0:
-        own.rows[0] = -1
     for i in range(stretch.first, stretch.last):
         first, last, start, stop = cells_of(stretch, i)
         xi, xv = stretch.positions[first:last], stretch.values[start:stop]
         weight, y = stretch.weights[stretch.entries[i]] * share, stretch.labels[stretch.rows[i]]
         own.power[0] += weight * y * y
-        if own.rows[0] >= 0:
-            own.rows[0] += 1
         if is_dense(own.columns, xi, xv):
             root, count, late = np.sqrt(weight), own.waiting[0], place.late[group] >= 0
             row = own.held[count] if late else own.few[count]
@@ -121,8 +122,6 @@ def record(state, message):
             if count + 1 == (TOGETHER if late else HELD):
                 make_room(place, group, stretch.width)
                 own = sums_of(place, group)
-        if own.rows[0] > 0 and own.rows[0] % WHOLE == 0:
-            return i + 1
     return stretch.last
 
 
@@ -138,9 +137,46 @@ def make_room(place, group, width):
             for j in range(width):
                 own.held[k, j], own.few[k, j] = own.few[k, j], 0.0
         return
-    own.rest[0] += fold(own.factor, own.right, own.held, own.labels, TOGETHER, width)
+    due = own.folds[0] & (own.folds[0] + 1) == 0  # after 1, 2, 4, … times
+    if own.calm[0] and goes_beyond(own.held, TOGETHER, own.squares, width):
+        leave_sums(own, width)
+    if own.calm[0]:
+        add_outer(own.factor, 1.0, own.held, width, False)
+        combine_first(own.right, True, own.held, own.labels, TOGETHER, width)
+        own.rest[0] += dense_dot(own.labels, own.labels, TOGETHER)
+        own.summed[0] += TOGETHER
+        due = has_grown(own.factor, own.squares, width)
+        if due:
+            leave_sums(own, width)
+    else:
+        own.rest[0] += fold(own.factor, own.right, own.held, own.labels, TOGETHER, width)
+    own.folds[0] += 1
+    if due:
+        look(own, width)
     for k in range(TOGETHER):
         for j in range(width):
             own.held[k, j] = 0.0
     own.waiting[0] = 0
-    own.folds[0] += 1
+
+
+@lean
+def leave_sums(own, width):
+    """Go back to the factor."""
+    stay_apart()
+    for j in range(width):
+        own.squares[j] = own.factor[j, j]
+    to_factor(own.factor, own.right, own.rest, width)
+    own.calm[0] = 0
+
+
+@lean
+def look(own, width):
+    """Go over to sums if they are good enough. The rows held back are used up."""
+    stay_apart()
+    squares = own.held[0]
+    if TOGETHER * own.folds[0] >= 2 * width and far_from_dependent(own.factor, squares, width):
+        for j in range(width):
+            own.squares[j] = squares[j]
+        to_sums(own.factor, own.right, own.rest, own.squares, width)
+        own.calm[0] = 1
+        own.summed[0] = TOGETHER * own.folds[0]

@@ -98,10 +98,10 @@ class Place(NamedTuple):
     extent: int
     parameters: Vector
     """What the configuration says, as the learner's own kernels lay it out."""
-    beside: int
-    """The message of another state that the kernels look at; 0 where there is none."""
     also: int
     """A further kernel of the learner's, compiled only where it is needed; 0 where it is not."""
+    rare: int
+    """Another one, compiled when a group first needs it; 0 until then."""
     upkeep: int
     """A function of Python's to be called with a group's number, for what is rarely needed."""
 

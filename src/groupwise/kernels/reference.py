@@ -138,3 +138,49 @@ def reflect(
         for k in range(count):
             for a in range(4):
                 rows[k, j] = fma(panel[a, k], moved[a], rows[k, j])
+
+
+def dense_power(weights: Vector, vector: Vector, width: int) -> float:
+    """Σ_j weights_j · vector_j²."""
+    return dense_dot(weights, vector[:width] * vector[:width], width)
+
+
+def substitute(matrix: Vector, rest: Vector, solved: Vector, first: int, width: int) -> None:
+    """Solve Rᵀu = x: ``solved`` is u from ``first`` on; ``rest`` is x, and is used up."""
+    for top in range(first, width, _BLOCK):
+        left = rest[top:].copy()
+        for i in range(_BLOCK):
+            row = matrix[top + i, top:]
+            solved[top + i] = left[i] * (1.0 / row[i])
+            for j in range(i + 1, width - top):
+                left[j] = fma(-solved[top + i], row[j], left[j])
+        rest[top + _BLOCK : width] = left[_BLOCK : width - top]
+
+
+def absorb(
+    matrix: Vector,
+    right: Vector,
+    rest: Vector,
+    solved: Vector,
+    weight: float,
+    label: float,
+    first: int,
+    width: int,
+) -> None:
+    """RᵀR += w x xᵀ and Rᵀz += w y x, by rotations; ``rest`` is x, ``solved`` u with Rᵀu = x."""
+    growth, error = 1.0, label
+    for top in range(first, width, _BLOCK):
+        left = rest[top:].copy()
+        for i in range(_BLOCK):
+            row, u, z = matrix[top + i, top:], solved[top + i], right[top + i]
+            before = math.sqrt(growth)
+            growth += weight * (u * u)
+            after = math.sqrt(growth)
+            keep, gain = before / after, weight * (u / after) / before
+            right[top + i] = fma(gain, error, keep * z)
+            error = fma(-u, z, error)
+            for j in range(i, width - top):
+                old = row[j]
+                row[j] = fma(gain, left[j], keep * old)
+                left[j] = fma(-u, old, left[j])
+        rest[top + _BLOCK : width] = left[_BLOCK : width - top]

@@ -1,9 +1,11 @@
 """Online ridge regression, for all learners of a group at once.
 
-The matrix P = (λI + Σ w x xᵀ)⁻¹ is kept as ``inverse − Σ_j held_j held_jᵀ``: the last updates are
-held back and folded in together, which touches the matrix once instead of once a row.
-``parameters`` holds each learner's penalty, whether it is of the forward form, and its
-forgetting factor.
+A learner is *calm* as long as its rows are not too much for the matrix P = (λI + Σ w x xᵀ)⁻¹,
+which is kept as ``inverse − Σ_j held_j held_jᵀ``: the last updates are held back and folded in
+together, which touches the matrix once instead of once a row. Otherwise it is *stiff*, and keeps
+the triangular factor of P⁻¹ in the same place: the kernel for that (``kernels.stiff``) is compiled
+when it is first needed. ``parameters`` holds each learner's penalty, whether it is of the forward
+form, and its forgetting factor.
 """
 
 from typing import NamedTuple
@@ -15,7 +17,7 @@ from groupwise.kernels.addresses import call, call_back, stay_apart
 from groupwise.kernels.cells import dot
 from groupwise.kernels.columns import FULL
 from groupwise.kernels.compiled import Kernel, inlined, lean
-from groupwise.kernels.hindsight import HELD, WHOLE, sums_of
+from groupwise.kernels.hindsight import HELD
 from groupwise.kernels.layout import LEARNER, ONE, OWN, Layout, open_place
 from groupwise.kernels.stretch import cells_of, open_stretch
 from groupwise.kernels.vectors import (
@@ -23,7 +25,9 @@ from groupwise.kernels.vectors import (
     add_outer,
     combine_first,
     combine_rows,
+    dense_dot,
     dense_dots,
+    dense_power,
     dense_products,
 )
 
@@ -33,6 +37,16 @@ AHEAD = 4
 """Full rows whose products are formed together, where the matrix stays the same meanwhile."""
 FAINT = 1e-6
 """The strength at which a fading penalty is renewed."""
+LEAP, SWAY = 1e3, 1e4
+"""The largest h = xᵀPx and Σ P_jj x_j² of a calm row. An update loses log₁₀ h digits of P, and h
+itself log₁₀(Σ P_jj x_j² / h) of its own."""
+ROUND, WHO, TASK = AHEAD, AHEAD + 1, AHEAD + 2
+"""Where in ``stretch.marks`` another kernel finds which round it is for, whose, and what to do."""
+ROOM = 3
+"""Rows that the kernel of stiff learners works with."""
+ADVISE, LEARN, TAKE_OVER = range(3)
+"""What the kernel of stiff learners does: say what it thinks, learn as well, or make a calm learner
+stiff, which has spoken already, and learn."""
 
 
 class Models(NamedTuple):
@@ -46,10 +60,22 @@ class Models(NamedTuple):
     """ln det(A / λ), kept for the forward form."""
     strength: Vector
     """What is left of the penalty of a learner that forgets; 1 for all others."""
+    mass: Vector
+    """Σ w of what was learned, faded as it has; of a stiff learner, over its strength."""
+    stiff: Index
+    """0 for a calm learner; for a stiff one 1 more than its rows since it became stiff."""
+    checks: Index
+    """How often a stiff learner was asked whether it has become calm."""
+    pivot: Index
+    """Of a stiff learner: the column whose multiples are taken from others."""
     theta: Vector
+    """θ; of a stiff learner z, with Rθ = z."""
+    diagonal: Vector
+    """That of ``inverse`` when rows were last folded in; of a stiff learner those multiples."""
     held: Vector
     inverse: Vector
-    """Late: until rows are folded in, it is I/λ."""
+    """Late: until rows are folded in, it is I/λ. Of a stiff learner it is the upper triangular R
+    with RᵀR = (λI + Σ w x xᵀ) / strength."""
 
 
 MODELS = Layout(
@@ -59,11 +85,16 @@ MODELS = Layout(
         "minimum": (LEARNER,),
         "log_determinant": (LEARNER,),
         "strength": (LEARNER,),
+        "mass": (LEARNER,),
+        "stiff": (LEARNER,),
+        "checks": (LEARNER,),
+        "pivot": (LEARNER,),
         "theta": (LEARNER, OWN),
+        "diagonal": (LEARNER, OWN),
         "held": (LEARNER, HELD, OWN),
         "inverse": (LEARNER, OWN, OWN),
     },
-    integers=("waiting",),
+    integers=("waiting", "stiff", "checks", "pivot"),
     late=("inverse",),
     ones=("strength",),
 )
@@ -72,7 +103,7 @@ models_of, give_late = MODELS.view, MODELS.give_late
 
 def work_size(learners: int, width: int) -> int:
     """How many numbers ``learn`` works with."""
-    return learners * AHEAD * width + HELD
+    return learners * AHEAD * width + HELD + ROOM * width
 
 
 @inlined
@@ -109,15 +140,45 @@ def subtract_held(mine, learner, xi, xv, out, factors):
     combine_first(out, True, held, factors, count, held.shape[1])
 
 
+@inlined
+def sway(place, group, mine, learner, xi, xv):
+    """Σ P_jj x_j², with the diagonal as of the last rows folded in: hardly ever too small."""
+    begun, diagonal = place.late[group] >= 0, mine.diagonal[learner]
+    first = 1.0 / place.parameters[learner * EACH + PENALTY]
+    if xi.size == 0:
+        if begun:
+            return dense_power(diagonal, xv, xv.size)
+        return first * dense_dot(xv, xv, xv.size)
+    total = 0.0
+    for k in range(xi.size):
+        total += (diagonal[xi[k]] if begun else first) * (xv[k] * xv[k])
+    return total
+
+
+@lean
+def stiffly(state, message, i, learner, task):
+    """Have the kernel of stiff learners do its part."""
+    stay_apart()
+    place, stretch = open_place(state), open_stretch(message)
+    stretch.marks[ROUND], stretch.marks[WHO], stretch.marks[TASK] = i, learner, task
+    while place.rare == 0:
+        call_back(place.upkeep, stretch.group)
+        place = open_place(state)
+    call(place.rare, state, message)
+
+
 @Kernel
 def advise(state, message):
     """θ·x."""
     place, stretch = open_place(state), open_stretch(message)
     mine = models_of(place, stretch.group)
-    entry = stretch.entries[stretch.first]
     first, last, start, stop = cells_of(stretch, stretch.first)
     xi, xv = stretch.positions[first:last], stretch.values[start:stop]
+    entry = stretch.entries[stretch.first]
     for k in range(place.learners):
+        if mine.stiff[k] != 0:
+            stiffly(state, message, stretch.first, k, ADVISE)
+            continue
         estimate = dot(mine.theta[k], xi, xv)
         stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
     return stretch.last
@@ -131,34 +192,32 @@ def advise_forward(state, message):
     mine = models_of(place, group)
     width = mine.theta.shape[1]
     product, factors = stretch.work[:width], stretch.work[width : width + HELD]
-    entry = stretch.entries[i]
     first, last, start, stop = cells_of(stretch, i)
     xi, xv = stretch.positions[first:last], stretch.values[start:stop]
+    entry = stretch.entries[i]
     for k in range(place.learners):
+        if mine.stiff[k] != 0:
+            stiffly(state, message, i, k, ADVISE)
+            continue
         estimate = dot(mine.theta[k], xi, xv)
         if place.parameters[k * EACH + FORWARD] != 0.0 and estimate != 0.0:
             inverse_product(place, group, mine, k, xi, xv, product)
             subtract_held(mine, k, xi, xv, product, factors)
-            estimate /= 1.0 + stretch.weights[entry] * dot(product, xi, xv)
+            estimate /= 1.0 + stretch.weights[entry] * max(0.0, dot(product, xi, xv))
         stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
     return stretch.last
 
 
 @inlined
-def step(place, mine, learner, xi, xv, weight, y, product, factors):
-    """Advice on x, then the update with (x, y) at this weight, given inverse · x."""
-    subtract_held(mine, learner, xi, xv, product, factors)
+def update(place, mine, learner, weight, error, spread, product):
+    """Learn from an error, with the product P x and spread = w xᵀPx."""
     theta, newest = mine.theta[learner], mine.held[learner, mine.waiting[0]]
-    estimate = dot(theta, xi, xv)
-    spread = weight * dot(product, xi, xv)
-    error = y - estimate
     share = weight / (1.0 + spread)  # P loses share · (P x)(P x)ᵀ
     add_and_scale(theta, share * error, newest, np.sqrt(share), product, theta.size)
     mine.minimum[learner] += share * error * error
+    mine.mass[learner] += weight
     if place.parameters[learner * EACH + FORWARD] != 0.0:
         mine.log_determinant[learner] += np.log1p(spread)
-        return estimate / (1.0 + spread)
-    return estimate
 
 
 @inlined
@@ -179,8 +238,9 @@ def products_ahead(place, group, mine, stretch, i, products):
             return 0
     width = mine.theta.shape[1]
     for k in range(place.learners):
-        matrix = mine.inverse[k]
-        dense_products(products[k], matrix, stretch.values, stretch.marks, size, width)
+        if mine.stiff[k] == 0:
+            matrix = mine.inverse[k]
+            dense_products(products[k], matrix, stretch.values, stretch.marks, size, width)
     return AHEAD
 
 
@@ -197,29 +257,39 @@ def learn(state, message):
     fading = place.also != 0
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
     for i in range(stretch.first, stretch.last):
-        row, entry = stretch.rows[i], stretch.entries[i]
         first, last, start, stop = cells_of(stretch, i)
         xi, xv = stretch.positions[first:last], stretch.values[start:stop]
+        entry = stretch.entries[i]
         if ready == 0 and not fading:
             ready = products_ahead(place, group, mine, stretch, i, products)
-        weight, y = stretch.weights[entry], stretch.labels[row]
+        weight, y = stretch.weights[entry], stretch.labels[stretch.rows[i]]
         for k in range(learners):
+            if mine.stiff[k] != 0:
+                stiffly(state, message, i, k, LEARN)
+                continue
             product = products[k, AHEAD - max(ready, 1)]
             if ready == 0:
                 inverse_product(place, group, mine, k, xi, xv, product)
-            advice = step(place, mine, k, xi, xv, weight, y, product, factors)
+            subtract_held(mine, k, xi, xv, product, factors)
+            estimate, leap = dot(mine.theta[k], xi, xv), dot(product, xi, xv)
+            spread, advice = weight * max(0.0, leap), estimate
+            if place.parameters[k * EACH + FORWARD] != 0.0:
+                advice /= 1.0 + spread
             stretch.advice[entry * stretch.columns + stretch.column + k] = advice
+            if abs(leap) <= LEAP and sway(place, group, mine, k, xi, xv) <= SWAY:
+                update(place, mine, k, weight, y - estimate, spread, product)
+            else:
+                stiffly(state, message, i, k, TAKE_OVER)
+                mine = models_of(place, group)
         ready = max(0, ready - 1)
         mine.waiting[0] = (mine.waiting[0] + 1) % HELD
         if mine.waiting[0] == 0:
             fold(place, group)
             mine = models_of(place, group)
         if fading:
-            stretch.marks[0] = i
+            stretch.marks[ROUND] = i
             call(place.also, state, message)
             mine = models_of(place, group)
-    if place.beside != 0:
-        renew_if_due(place, group)
     return stretch.last
 
 
@@ -233,28 +303,33 @@ def give_matrices(place, group):
     mine = models_of(place, group)
     for k in range(place.learners):
         for i in range(mine.theta.shape[1]):
-            mine.inverse[k, i, i] = 1.0 / place.parameters[k * EACH + PENALTY]
+            unused = 1.0 / place.parameters[k * EACH + PENALTY]
+            mine.diagonal[k, i] = mine.inverse[k, i, i] = unused
 
 
 @lean
 def fold(place, group):
-    """inverse −= Σ_j held_j held_jᵀ."""
+    """inverse −= Σ_j held_j held_jᵀ, for calm learners; stiff ones hold nothing back."""
     stay_apart()
     give_matrices(place, group)
     mine = models_of(place, group)
     for k in range(place.learners):
-        add_outer(mine.inverse[k], -1.0, mine.held[k], mine.theta.shape[1], True)
+        if mine.stiff[k] == 0:
+            add_outer(mine.inverse[k], -1.0, mine.held[k], mine.theta.shape[1], True)
+            for i in range(mine.theta.shape[1]):
+                mine.diagonal[k, i] = mine.inverse[k, i, i]
 
 
 @Kernel
 def fade(state, message):
     """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
 
-    Columns that no row has used yet fade too, so that a feature that comes later starts where it
-    would have been: at 1 / (λ · strength), to the digit.
+    Stiff learners keep A / strength, which stays the same. Columns that no row has used yet fade
+    too, so that a feature that comes later starts where it would have been: at 1 / (λ · strength),
+    to the digit.
     """
     place, stretch = open_place(state), open_stretch(message)
-    group, weight = stretch.group, stretch.weights[stretch.entries[stretch.marks[0]]]
+    group, weight = stretch.group, stretch.weights[stretch.entries[stretch.marks[ROUND]]]
     give_matrices(place, group)
     mine = models_of(place, group)
     faint = False
@@ -264,29 +339,23 @@ def fade(state, message):
             continue
         penalty = place.parameters[k * EACH + PENALTY]
         factor = forgetting**weight
-        inverse, held = mine.inverse[k], mine.held[k]
+        inverse, held, diagonal = mine.inverse[k], mine.held[k], mine.diagonal[k]
         unused = 1.0 / (penalty * mine.strength[k])
         mine.strength[k] *= factor
+        faint = faint or mine.strength[k] < FAINT
+        if mine.stiff[k] != 0:
+            continue
+        mine.mass[k] *= factor
         for i in range(inverse.shape[0]):
             was_unused = inverse[i, i] == unused
             for j in range(inverse.shape[1]):
                 inverse[i, j] /= factor
+            diagonal[i] /= factor
             if was_unused:
-                inverse[i, i] = 1.0 / (penalty * mine.strength[k])
+                diagonal[i] = inverse[i, i] = 1.0 / (penalty * mine.strength[k])
         for r in range(held.shape[0]):
             for j in range(held.shape[1]):
                 held[r, j] /= np.sqrt(factor)
-        faint = faint or mine.strength[k] < FAINT
     if faint:
         call_back(place.upkeep, group)
     return stretch.last
-
-
-@lean
-def renew_if_due(place, group):
-    """Ask for the learners to be renewed from the sums, where these are whole."""
-    stay_apart()
-    beside = open_place(place.beside)
-    sums = sums_of(beside, group)
-    if sums.rows[0] > 0 and sums.rows[0] % WHOLE == 0:
-        call_back(place.upkeep, group)

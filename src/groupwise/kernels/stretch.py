@@ -218,9 +218,7 @@ def run(message, stretch, queue, groups, starts, widths):
     """All rounds of groups from the queue, each in its order, until the queue is empty.
 
     Group ``groups[i]``, ``widths[i]`` of whose columns are in use, has the rounds ``starts[i]`` to
-    ``starts[i + 1]`` of ``stretch``, the words of a message. The first part says how far the others
-    go with it, and begins again there: the sums of hindsight stop where learners are to be renewed
-    from them.
+    ``starts[i + 1]`` of ``stretch``, the words of a message.
     """
     crew = open_crew(message)
     total = groups.size
@@ -238,16 +236,10 @@ def run(message, stretch, queue, groups, starts, widths):
                     prefetch(place.pool, place.block[groups[i + 2]], FETCHED)
             stretch[GROUP] = groups[i]
             stretch[USED] = widths[i]
-            stretch[FIRST] = starts[i]
-            while stretch[FIRST] < starts[i + 1]:
-                end = starts[i + 1]
-                for part in range(crew.parts):
-                    stretch[LAST] = end
-                    stretch[COLUMN] = crew.first[part]
-                    reached = call(crew.learn[part], crew.states[part], address_of(stretch))
-                    if part == 0:
-                        end = reached
-                stretch[FIRST] = end
+            stretch[FIRST], stretch[LAST] = starts[i], starts[i + 1]
+            for part in range(crew.parts):
+                stretch[COLUMN] = crew.first[part]
+                call(crew.learn[part], crew.states[part], address_of(stretch))
         turn = next_of(queue, batch)
 
 

@@ -22,12 +22,11 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from groupwise.kernels import reference
-from groupwise.kernels.addresses import INTERPRETED, array_at
+from groupwise.kernels.addresses import INTERPRETED, WORD, array_at
 from groupwise.kernels.layout import LANES
 
-_DOUBLE = ir.DoubleType()
-_WORD = ir.IntType(64)
-_PLACE = ir.IntType(32)
+DOUBLE = ir.DoubleType()
+LANE = ir.IntType(32)
 
 
 def _width() -> int:
@@ -47,22 +46,22 @@ LARGE = 64
 written a whole cache line at a time."""
 
 
-def _vector(lanes: int) -> ir.VectorType:
-    return ir.VectorType(_DOUBLE, lanes)
+def vector_of(lanes: int) -> ir.VectorType:
+    return ir.VectorType(DOUBLE, lanes)
 
 
 def _zero(lanes: int) -> ir.Constant:
-    return ir.Constant(_vector(lanes), [0.0] * lanes)
+    return ir.Constant(vector_of(lanes), [0.0] * lanes)
 
 
-def _parts(columns: int, widest: int = WIDTH) -> list[tuple[int, int]]:
+def parts_of(columns: int, widest: int = WIDTH) -> list[tuple[int, int]]:
     """The vectors of a tile: their first column and their size, widest ones first."""
     wide = columns - columns % widest
     parts = [(column, widest) for column in range(0, wide, widest)]
     return parts + [(column, LANES) for column in range(wide, columns, LANES)]
 
 
-class _Emitter:
+class Emitter:
     """Short names for the few instructions needed."""
 
     def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
@@ -70,7 +69,7 @@ class _Emitter:
         self.builder = builder
 
     def word(self, value: int) -> ir.Constant:
-        return ir.Constant(_WORD, value)
+        return ir.Constant(WORD, value)
 
     def data(self, kind: Any, value: Any) -> Any:
         return self.context.make_array(kind)(self.context, self.builder, value).data
@@ -84,7 +83,7 @@ class _Emitter:
         return self.builder.bitcast(self.builder.gep(pointer, [offset]), kind.as_pointer())
 
     def load(self, pointer: Any, offset: Any, lanes: int) -> Any:
-        return self.builder.load(self._place(pointer, offset, _vector(lanes)), align=8)
+        return self.builder.load(self._place(pointer, offset, vector_of(lanes)), align=8)
 
     def store(self, value: Any, pointer: Any, offset: Any) -> None:
         self.builder.store(value, self._place(pointer, offset, value.type), align=8)
@@ -94,12 +93,12 @@ class _Emitter:
 
     def splat(self, number: Any, lanes: int) -> Any:
         start = self.builder.insert_element(
-            ir.Constant(_vector(lanes), ir.Undefined), number, ir.Constant(_PLACE, 0)
+            ir.Constant(vector_of(lanes), ir.Undefined), number, ir.Constant(LANE, 0)
         )
         return self.shuffle(start, start, (0,) * lanes)
 
     def shuffle(self, a: Any, b: Any, order: Sequence[int]) -> Any:
-        mask = ir.Constant(ir.VectorType(_PLACE, len(order)), list(order))
+        mask = ir.Constant(ir.VectorType(LANE, len(order)), list(order))
         return self.builder.shuffle_vector(a, b, mask)
 
     def transposed(self, rows: list[Any]) -> list[Any]:
@@ -124,9 +123,15 @@ class _Emitter:
         function = cgutils.get_or_insert_function(self.builder.module, shape, name)
         return self.builder.call(function, [a, b, c])
 
+    def root(self, a: Any) -> Any:
+        shape = ir.FunctionType(a.type, [a.type])
+        name = f"llvm.sqrt.v{a.type.count}f64"
+        function = cgutils.get_or_insert_function(self.builder.module, shape, name)
+        return self.builder.call(function, [a])
+
     def sum(self, lanes: int, start: Any = None) -> Any:
         """Room for a vector of sums in registers, 0 at first unless ``start`` is given."""
-        total = cgutils.alloca_once(self.builder, _vector(lanes))
+        total = cgutils.alloca_once(self.builder, vector_of(lanes))
         self.builder.store(_zero(lanes) if start is None else start, total)
         return total
 
@@ -142,7 +147,7 @@ class _Emitter:
             function = ir.Function(module, shape, name)
             function.linkage = "linkonce_odr"
             function.attributes.add("noinline")
-            inner = _Emitter(self.context, ir.IRBuilder(function.append_basic_block()))
+            inner = Emitter(self.context, ir.IRBuilder(function.append_basic_block()))
             body(inner, *function.args)
             inner.builder.ret_void()
         self.builder.call(function, arguments)
@@ -150,7 +155,7 @@ class _Emitter:
 
     @contextmanager
     def count_to(self, stop: Any) -> Iterator[Any]:
-        with cgutils.for_range(self.builder, stop, intp=_WORD) as loop:
+        with cgutils.for_range(self.builder, stop, intp=WORD) as loop:
             yield loop.index
 
     def tiles(
@@ -189,7 +194,7 @@ class _Emitter:
         b = self.builder
 
         def tile(first: Any, columns: int) -> None:
-            parts = _parts(columns, LANES)
+            parts = parts_of(columns, LANES)
             sums = []
             for column, lanes in parts:
                 old = self.load(out, self.offset(first, column), lanes)
@@ -206,37 +211,43 @@ class _Emitter:
 
         self.tiles(width, tile, 8 * LANES)
 
-    def dot(self, first: Any, second: Any, width: Any) -> Any:
-        """The sum of products of two rows of whole vectors, in eight interleaved sums."""
+    def dot(self, first: Any, second: Any, width: Any, squared: bool = False) -> Any:
+        """The sum of products of two rows of whole vectors, in eight interleaved sums.
+
+        With the squares of the second one's numbers if ``squared``.
+        """
         b = self.builder
-        parts = _parts(2 * LANES)
+
+        def add(place: Any, lanes: int, total: Any) -> None:
+            one, other = (self.load(row, place, lanes) for row in (first, second))
+            self.add_product(one, b.fmul(other, other) if squared else other, total)
+
+        parts = parts_of(2 * LANES)
         totals = [self.sum(lanes) for _, lanes in parts]
         turns = b.sdiv(width, self.word(2 * LANES))
         with self.count_to(turns) as turn:
             start = b.mul(turn, self.word(2 * LANES))
             for (column, lanes), total in zip(parts, totals, strict=True):
-                place = self.offset(start, column)
-                self.add_product(*(self.load(row, place, lanes) for row in (first, second)), total)
+                add(self.offset(start, column), lanes, total)
         sums = [b.load(total) for total in totals]
         if WIDTH > LANES:
             sums = [self.shuffle(sums[0], sums[0], range(i, i + LANES)) for i in (0, LANES)]
         lower = self.sum(LANES, sums[0])
         rest = b.srem(width, self.word(2 * LANES))
         with b.if_then(b.icmp_signed("!=", rest, self.word(0))):
-            place = b.sub(width, rest)
-            self.add_product(*(self.load(row, place, LANES) for row in (first, second)), lower)
+            add(b.sub(width, rest), LANES, lower)
         four = b.fadd(b.load(lower), sums[1])
         pairs = b.fadd(four, self.shuffle(four, four, (2, 3, 0, 1)))
-        ends = [b.extract_element(pairs, ir.Constant(_PLACE, i)) for i in range(2)]
+        ends = [b.extract_element(pairs, ir.Constant(LANE, i)) for i in range(2)]
         return b.fadd(*ends)
 
 
-def _loop(function: Callable[..., Any]) -> Any:
+def loop(function: Callable[..., Any]) -> Any:
     """Make an intrinsic of a function; where kernels run as plain Python, its reference."""
     return getattr(reference, function.__name__) if INTERPRETED else intrinsic(function)
 
 
-@_loop
+@loop
 def fma(typing_context, a, b, c):
     """a·b + c with a single rounding, in every driver and on every machine alike."""
 
@@ -246,13 +257,13 @@ def fma(typing_context, a, b, c):
     return types.float64(types.float64, types.float64, types.float64), generate
 
 
-@_loop
+@loop
 def prefetch(typing_context, array, start, size):
     """Ask for cells ``start`` to ``start + size`` of an array, counted in row-major order."""
     line = 8
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         cells = emit.data(signature.args[0], arguments[0])
         byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
         shape = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
@@ -268,7 +279,7 @@ def prefetch(typing_context, array, start, size):
     return types.void(array, types.int64, types.int64), generate
 
 
-@_loop
+@loop
 def combine_rows(typing_context, out, matrix, xi, xv, width):
     """out = Σ_k xv[k] · matrix[xi[k]], over the first ``width`` columns."""
 
@@ -277,7 +288,7 @@ def combine_rows(typing_context, out, matrix, xi, xv, width):
         emit.combine(out, keep, cells, stride, indices, values, count, width)
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         out, cells, indices, values = (emit.data(kinds[i], arguments[i]) for i in range(4))
         stride = emit.length(kinds[1], arguments[1], 1)
@@ -288,7 +299,7 @@ def combine_rows(typing_context, out, matrix, xi, xv, width):
     return types.void(out, matrix, xi, xv, types.int64), generate
 
 
-@_loop
+@loop
 def combine_first(typing_context, out, keep, matrix, values, count, width):
     """out = (out if keep else 0) + Σ_k values[k] · matrix[k], over the first ``count`` rows."""
 
@@ -296,7 +307,7 @@ def combine_first(typing_context, out, keep, matrix, values, count, width):
         emit.combine(out, keep, cells, stride, None, values, count, width)
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         out, cells, values = (emit.data(kinds[i], arguments[i]) for i in (0, 2, 3))
         stride = emit.length(kinds[2], arguments[2], 1)
@@ -306,7 +317,7 @@ def combine_first(typing_context, out, keep, matrix, values, count, width):
     return types.void(out, types.boolean, matrix, values, types.int64, types.int64), generate
 
 
-@_loop
+@loop
 def dense_products(typing_context, out, matrix, values, starts, count, width):
     """out[r] = Σ_k values[starts[r] + k] · matrix[k] for four dense rows at once.
 
@@ -322,7 +333,7 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
         offsets = [emit.element(starts, emit.word(r)) for r in range(rows)]
 
         def tile(first: Any, columns: int) -> None:
-            parts = _parts(columns)
+            parts = parts_of(columns)
             sums = [[emit.sum(lanes) for _, lanes in parts] for _ in range(rows)]
             with emit.count_to(count) as k:
                 start = b.add(b.mul(k, stride), first)
@@ -339,7 +350,7 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
         emit.tiles(width, tile, vectors * WIDTH)
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         out, cells, values, starts = (emit.data(kinds[i], arguments[i]) for i in range(4))
         out_stride, stride = (emit.length(kinds[i], arguments[i], 1) for i in range(2))
@@ -349,7 +360,7 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
     return types.void(out, matrix, values, starts, types.int64, types.int64), generate
 
 
-@_loop
+@loop
 def add_outer(typing_context, matrix, sign, rows, width, mirror):
     """matrix += sign · Σ_k rows[k] rows[k]ᵀ in the lower triangle, and above it if ``mirror``.
 
@@ -365,7 +376,7 @@ def add_outer(typing_context, matrix, sign, rows, width, mirror):
 
         def tile(top: Any, height: int, first: Any, columns: int) -> None:
             """Add to ``height`` rows from ``top`` on, in these columns."""
-            parts = _parts(columns)
+            parts = parts_of(columns)
             cell = [[place(top, i, emit.offset(first, c)) for c, _ in parts] for i in range(height)]
             sums = [
                 [
@@ -417,7 +428,7 @@ def add_outer(typing_context, matrix, sign, rows, width, mirror):
             )
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         cells, numbers = (emit.data(kinds[i], arguments[i]) for i in (0, 2))
         stride, row_stride = (emit.length(kinds[i], arguments[i], 1) for i in (0, 2))
@@ -431,24 +442,24 @@ def add_outer(typing_context, matrix, sign, rows, width, mirror):
     )
 
 
-@_loop
+@loop
 def dense_dot(typing_context, first, second, width):
     """⟨first, second⟩ over whole vectors."""
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         parts = (emit.data(signature.args[i], arguments[i]) for i in range(2))
         return emit.dot(*parts, arguments[2])
 
     return types.float64(first, second, types.int64), generate
 
 
-@_loop
+@loop
 def dense_dots(typing_context, out, rows, count, vector, width):
     """out[j] = −⟨rows[j], vector⟩ over whole vectors, for the first ``count`` rows."""
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         out_data, numbers, values = (emit.data(kinds[i], arguments[i]) for i in (0, 1, 3))
         stride = emit.length(kinds[1], arguments[1], 1)
@@ -461,17 +472,17 @@ def dense_dots(typing_context, out, rows, count, vector, width):
     return types.void(out, rows, types.int64, vector, types.int64), generate
 
 
-@_loop
+@loop
 def add_and_scale(typing_context, total, step, scaled, factor, vector, width):
     """total += step · vector and scaled = factor · vector, over whole vectors."""
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         sums, copies, values = (emit.data(kinds[i], arguments[i]) for i in (0, 2, 4))
 
         def tile(first: Any, columns: int) -> None:
-            for column, lanes in _parts(columns):
+            for column, lanes in parts_of(columns):
                 place = emit.offset(first, column)
                 step, factor = (emit.splat(arguments[i], lanes) for i in (1, 3))
                 part = emit.load(values, place, lanes)
@@ -487,17 +498,17 @@ def add_and_scale(typing_context, total, step, scaled, factor, vector, width):
     )
 
 
-@_loop
+@loop
 def scale(typing_context, out, factor, vector, width):
     """out = factor · vector, over whole vectors."""
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
+        emit = Emitter(context, builder)
         kinds = signature.args
         copies, values = (emit.data(kinds[i], arguments[i]) for i in (0, 2))
 
         def tile(first: Any, columns: int) -> None:
-            for column, lanes in _parts(columns):
+            for column, lanes in parts_of(columns):
                 place = emit.offset(first, column)
                 part = builder.fmul(
                     emit.splat(arguments[1], lanes), emit.load(values, place, lanes)
@@ -510,7 +521,7 @@ def scale(typing_context, out, factor, vector, width):
     return types.void(out, types.float64, vector, types.int64), generate
 
 
-@_loop
+@loop
 def scratch(typing_context, size):
     """Room for a known number of numbers, gone when the function that asks for it returns."""
     if not isinstance(size, types.IntegerLiteral):
@@ -519,110 +530,19 @@ def scratch(typing_context, size):
     kind = types.Array(types.float64, 1, "C")
 
     def generate(context, builder, signature, arguments):
-        room = cgutils.alloca_once(builder, _DOUBLE, size=ir.Constant(_WORD, count))
-        return array_at(context, builder, kind, room, [ir.Constant(_WORD, count)])
+        room = cgutils.alloca_once(builder, DOUBLE, size=ir.Constant(WORD, count))
+        return array_at(context, builder, kind, room, [ir.Constant(WORD, count)])
 
     return kind(size), generate
 
 
-@_loop
-def transpose(typing_context, out, matrix, first, count):
-    """out[a, k] = matrix[k, first + a] for four columns and the first ``count`` rows of a matrix.
-
-    ``count`` is rounded up to four: there must be as many rows.
-    """
-
-    def body(emit, out, out_stride, cells, stride, first, count):
-        b = emit.builder
-        with emit.count_to(b.sdiv(count, emit.word(LANES))) as block:
-            top = b.mul(block, emit.word(LANES))
-            rows = [
-                emit.load(cells, b.add(b.mul(emit.offset(top, i), stride), first), LANES)
-                for i in range(LANES)
-            ]
-            for a, column in enumerate(emit.transposed(rows)):
-                emit.store(column, out, b.add(b.mul(emit.word(a), out_stride), top))
+@loop
+def dense_power(typing_context, weights, vector, width):
+    """Σ_j weights_j · vector_j², over whole vectors."""
 
     def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
-        kinds = signature.args
-        out, cells = (emit.data(kinds[i], arguments[i]) for i in range(2))
-        out_stride, stride = (emit.length(kinds[i], arguments[i], 1) for i in range(2))
-        body(emit, out, out_stride, cells, stride, *arguments[2:])
-        return context.get_dummy_value()
+        emit = Emitter(context, builder)
+        parts = (emit.data(signature.args[i], arguments[i]) for i in range(2))
+        return emit.dot(*parts, arguments[2], squared=True)
 
-    return types.void(out, matrix, types.int64, types.int64), generate
-
-
-@_loop
-def reflect(typing_context, factor, rows, top, panel, weights, count, width):
-    """Four reflections of the columns after ``top + 4``, of as many rows of a factor and of rows.
-
-    With v_a = ``panel[a]``, of which 1 goes to row ``top + a`` of the factor R and the rest to the
-    rows B, and for each column
-
-        s_a = R_a + Σ_k v_ak B_k,    w_a = weights[a, a] s_a + Σ_{b<a} weights[a, b] w_b,
-
-    R_a += w_a and B_k += Σ_a v_ak w_a. A tile of columns stays in registers between the two sums.
-    """
-    four = range(4)
-    vectors = 3 if WIDTH > LANES else 2
-
-    def body(emit, cells, stride, numbers, row_stride, top, turns, length, weights, count, width):
-        b = emit.builder
-        begin = emit.offset(top, 4)
-        scalars = {
-            (a, c): emit.element(weights, emit.word(4 * a + c)) for a in four for c in range(a + 1)
-        }
-
-        def tile(first: Any, columns: int) -> None:
-            parts = _parts(columns)
-            first = b.add(begin, first)
-            cell = [b.add(b.mul(emit.offset(top, a), stride), first) for a in four]
-            old = [[emit.load(cells, emit.offset(at, c), n) for c, n in parts] for at in cell]
-            sums = [
-                [emit.sum(n, value) for (_, n), value in zip(parts, row, strict=True)]
-                for row in old
-            ]
-
-            def turn(k: Any, a: int, lanes: int) -> Any:
-                place = b.add(b.mul(emit.word(a), length), k)
-                return emit.splat(emit.element(turns, place), lanes)
-
-            with emit.count_to(count) as k:
-                start = b.add(b.mul(k, row_stride), first)
-                loaded = [emit.load(numbers, emit.offset(start, c), n) for c, n in parts]
-                for a, row_sums in enumerate(sums):
-                    for part, total in zip(loaded, row_sums, strict=True):
-                        emit.add_product(turn(k, a, part.type.count), part, total)
-            moved: list[list[Any]] = []
-            for a, row_sums in enumerate(sums):
-                row = []
-                for v, ((column, n), total) in enumerate(zip(parts, row_sums, strict=True)):
-                    value = b.fmul(emit.splat(scalars[a, a], n), b.load(total))
-                    for c in range(a):
-                        value = emit.fma(emit.splat(scalars[a, c], n), moved[c][v], value)
-                    emit.store(b.fadd(old[a][v], value), cells, emit.offset(cell[a], column))
-                    row.append(value)
-                moved.append(row)
-            with emit.count_to(count) as k:
-                start = b.add(b.mul(k, row_stride), first)
-                for v, (column, n) in enumerate(parts):
-                    value = emit.load(numbers, emit.offset(start, column), n)
-                    for a in four:
-                        value = emit.fma(turn(k, a, n), moved[a][v], value)
-                    emit.store(value, numbers, emit.offset(start, column))
-
-        emit.tiles(b.sub(width, begin), tile, vectors * WIDTH)
-
-    def generate(context, builder, signature, arguments):
-        emit = _Emitter(context, builder)
-        kinds = signature.args
-        cells, numbers, turns, shares = (emit.data(kinds[i], arguments[i]) for i in (0, 1, 3, 4))
-        stride, row_stride, length = (emit.length(kinds[i], arguments[i], 1) for i in (0, 1, 3))
-        top, count, width = (arguments[i] for i in (2, 5, 6))
-        parts = cells, stride, numbers, row_stride, top, turns, length, shares, count, width
-        return emit.call("reflect", body, parts)
-
-    size = types.int64
-    return types.void(factor, rows, size, panel, weights, size, size), generate
+    return types.float64(weights, vector, types.int64), generate

@@ -15,7 +15,7 @@ from groupwise.kernels.layout import LANES, Layout, address, room, rooms
 from groupwise.losses import Loss
 from groupwise.protocols import Awake, Bank, Hindsight, Row
 from groupwise.regret.hindsight import factored
-from groupwise.store import Store
+from groupwise.store import Arrays, Store
 
 NONE: Index = np.zeros(0, dtype=np.int64)
 
@@ -43,22 +43,19 @@ class CompiledBank:
     """Advice on the one round of a stretch (``kernels.stretch``); changes nothing."""
     learn: ClassVar[Kernel]
     """Advice, then the update, for every round of a stretch."""
-    wants_sums: ClassVar[bool] = False
-    """Do the kernels look at the sums of hindsight, ``place.beside``?"""
 
     def __init__(self, columns: Sequence[int], parameters: ArrayLike) -> None:
         self.columns = list(columns)
         self.parameters = np.ascontiguousarray(parameters, dtype=np.float64).ravel()
-        self.store = self.fresh(None)
+        self.store = self.fresh()
 
     def kernels(self) -> tuple[Kernel, Kernel]:
         """For advice and for learning: those that this configuration needs."""
         return self.advise, self.learn
 
-    def fresh(self, sums: Store | None) -> Store:
-        """Room for learners that have seen nothing, beside the sums of hindsight."""
-        beside = sums if self.wants_sums else None
-        return Store(self.layout, len(self.columns), 0, self.parameters, beside, self)
+    def fresh(self) -> Store:
+        """Room for learners that have seen nothing."""
+        return Store(self.layout, len(self.columns), 0, self.parameters, self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -73,6 +70,10 @@ class CompiledBank:
 
     def opened(self, groups: Index, first: int) -> None:
         """Some groups have new columns, from ``first`` on, which are 0."""
+
+    def completed(self, arrays: Arrays, counts: Index) -> Arrays:
+        """The arrays of a file, checked; with what an older version did not write."""
+        return arrays
 
     def bounds(self, group: int) -> Vector | None:
         """See :meth:`groupwise.protocols.Bank.bounds`."""
@@ -102,11 +103,11 @@ class Crew(Bank):
             self.comparator = "the best linear model in hindsight"
         self.sums: Store | None = None
         self.products: Store | None = None
-        if self.linear or any(bank.wants_sums for bank in banks):
+        if self.linear:
             # A linear model in the label's units is one of the scaled label plus low / range.
             offset = np.array([loss.low / (loss.high - loss.low) if loss.ranged else 0.0])
             self.products = Store(gram.GRAMS, parameters=offset)
-            self.sums = Store(hindsight.SUMS, parameters=offset, beside=self.products)
+            self.sums = Store(hindsight.SUMS, parameters=offset)
         self.seen = Store(columns.COLUMNS, keeper=self)
         """The columns of each group: the features that its own rows have had."""
         self._room = (1, room(1))
@@ -126,7 +127,7 @@ class Crew(Bank):
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
         for bank in self.banks:
-            bank.store = bank.fresh(self.sums)
+            bank.store = bank.fresh()
         self._gather()
 
     def _gather(self) -> None:
@@ -279,7 +280,7 @@ class Crew(Bank):
 
     def hindsight(self, group: int, features: int) -> Hindsight | None:
         """The scaled loss of the best linear model; None where that is no least-squares fit."""
-        if self.sums is None or not self.linear:
+        if self.sums is None:
             return None
         sums, products = (store.of(group) for store in self._recorded())
         return factored(sums, products).hindsight(float(sums.power[0]))
@@ -331,9 +332,10 @@ class Crew(Bank):
             own.feature[: mine.size] = mine
             own.moved[0] = not np.array_equal(mine, np.arange(mine.size))
         columns.rehash(self.seen.address, np.arange(groups))
+        banks = {bank.name: bank for bank in self.banks}
         for name, store in self._named().items():
             own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
-            store.load(own, groups, counts)
+            store.load(banks[name].completed(own, counts) if name in banks else own, groups, counts)
         if self.sums is not None:
             self._shift(float(arrays["hindsight.offset"][0]))
         self._gather()

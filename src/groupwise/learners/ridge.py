@@ -1,6 +1,7 @@
 """Online ridge regression and its forward form."""
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +10,14 @@ import numpy as np
 
 from groupwise.arrays import Index
 from groupwise.errors import ConfigurationError
-from groupwise.kernels import renewal, ridge
+from groupwise.kernels import ridge, stiff
 from groupwise.kernels.compiled import Kernel
-from groupwise.kernels.hindsight import WHOLE
 from groupwise.learners.compiled import CompiledBank
 from groupwise.protocols import Setting
-from groupwise.regret.hindsight import factored
+from groupwise.store import Arrays
+
+_alone = threading.Lock()
+"""Threads that need the same kernel wait for one of them to compile it."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,6 @@ class RidgeBank(CompiledBank):
     layout = ridge.MODELS
     advise = ridge.advise
     learn = ridge.learn
-    wants_sums = True
 
     def __init__(self, learners: Sequence[Ridge], columns: Sequence[int]) -> None:
         self.learners = tuple(learners)
@@ -110,28 +112,47 @@ class RidgeBank(CompiledBank):
         """Room for products that are formed together."""
         return ridge.work_size(len(self.learners), width)
 
+    def _unused(self, learner: int, mine: Any) -> float:
+        """What stands on the diagonal of a group's matrix for features that no row has had yet."""
+        penalty = self.learners[learner].penalty
+        if mine.stiff[learner]:
+            return math.sqrt(penalty)
+        return 1.0 / (penalty * float(mine.strength[learner]))
+
     def opened(self, groups: Index, first: int) -> None:
         """The columns from ``first`` on are those of features that no row has had yet."""
         for group in groups[self.store.late[groups] >= 0].tolist():
             mine = self.store.of(group)
-            for k, learner in enumerate(self.learners):
-                unused = 1.0 / (learner.penalty * mine.strength[k])
-                np.fill_diagonal(mine.inverse[k][first:, first:], unused)
+            for k in range(len(self.learners)):
+                mine.diagonal[k, first:] = 0.0 if mine.stiff[k] else self._unused(k, mine)
+                np.fill_diagonal(mine.inverse[k][first:, first:], self._unused(k, mine))
+
+    def completed(self, arrays: Arrays, counts: Index) -> Arrays:
+        """The arrays of a file; up to schema 3 there were no learners but calm ones."""
+        shape, columns = (counts.size, len(self.learners)), int(counts.max(initial=0))
+        if "stiff" not in arrays:
+            diagonal = np.zeros((*shape, columns))
+            diagonal[arrays["place"] >= 0] = np.diagonal(arrays["inverse"], axis1=2, axis2=3)
+            none = np.zeros(shape, dtype=np.int64)
+            arrays = arrays | {"mass": np.zeros(shape), "diagonal": diagonal}
+            arrays |= {"stiff": none, "checks": none, "pivot": none}
+        whole = np.stack([arrays[name] for name in ("stiff", "checks", "pivot")])
+        if (whole < 0).any() or (whole[2] >= np.maximum(counts, 1)[:, None]).any():
+            raise ValueError("pivot is not a column")
+        if whole[0, arrays["place"] < 0].any():
+            raise ValueError("stiff does not fit the matrices")
+        finite = all(np.isfinite(array).all() for array in arrays.values())
+        if not finite or (arrays["strength"] <= 0.0).any():
+            raise ValueError("what was learned is not finite")
+        return arrays
 
     def upkeep(self, group: int) -> None:
-        """Renew learners: those whose penalty has faded away, and stiff ones from the sums."""
+        """Compile what stiff learners need, and renew penalties that have faded away."""
+        with _alone:
+            self.store.supply(stiff.serve.pointer)
         mine = self.store.of(group)
         if (mine.strength < ridge.FAINT).any():
-            renewal.restore_penalty(mine, self.parameters)
-        assert self.store.beside is not None
-        sums = self.store.beside.of(group)
-        whole = sums.rows[0] > 0 and sums.rows[0] % WHOLE == 0
-        beside = self.store.beside
-        if whole and beside.beside is not None and beside.parameters[0] == 0.0:
-            factor = factored(sums, beside.beside.of(group))
-            gram, moment = (factor.matrix.T @ x for x in (factor.matrix, factor.right))
-            if renewal.stiff(gram) >= min(x.penalty for x in self.learners):
-                renewal.renew(mine, self.parameters, gram, moment)
+            stiff.restore_penalty(mine, self.parameters)
 
     def a_priori(self, group: int, best: float) -> float | None:
         """M − best + ln det(A/λ), the least over forward learners that do not forget."""

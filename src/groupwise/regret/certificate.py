@@ -26,6 +26,7 @@ PROVED = "proved"
 IN_EXPECTATION = "in expectation"
 UNCERTAIN = "numerically uncertain"
 ESTIMATED = "estimated"
+UNCERTAIN = "numerically uncertain"
 VOID = "void"
 VACUOUS = "vacuous"
 

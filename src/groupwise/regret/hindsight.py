@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from groupwise.arrays import Vector
+from groupwise.kernels.calm import to_factor
 from groupwise.kernels.factor import fold
 from groupwise.kernels.gram import ROUNDING, UNIT, eliminate
 from groupwise.kernels.hindsight import TOGETHER
@@ -63,8 +64,9 @@ class Factor:
         self.matrix, self.right = np.zeros((size, size)), np.zeros(size)
         self.rest = 0.0
         self.folds = 0.0
-        self.coarse = 0.0
-        """The share of Σ w x² by which sums may be wrong that were added up to 16 digits."""
+        self.sums: list[tuple[float, Vector]] = []
+        """Rows that were added up to 16 digits: by which share of its columns' lengths a sum of
+        products may be wrong, and the squares of the lengths."""
 
     def add(self, rows: Vector, labels: Vector) -> None:
         """Fold in rows and labels that are multiplied by √w."""
@@ -102,7 +104,8 @@ class Factor:
         self.add(found, labels[:rank])
         self.rest += max(rest + rest_low, 0.0)
         self.folds += added / TOGETHER
-        self.coarse += coarse * EPSILON
+        if coarse > 0.0:
+            self.sums.append((coarse * EPSILON, np.diag(grams.gram) / UNIT / UNIT))
 
     def hindsight(self, power: float) -> Hindsight:
         """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
@@ -132,11 +135,14 @@ class Factor:
             least -= 2.0 * unexplained * float(values[~kept].max()) * reach
         below = best - max(0.0, np.sqrt(max(0.0, least)) - loose) ** 2
         above = (2.0 * np.sqrt(best) + own) * own
-        if self.coarse > 0.0:
-            # The sums themselves may be wrong by this share of the squares of the terms.
-            space = 1.0 - self.coarse * (size / float(values[kept].min())) ** 2
-            square = self.coarse * (terms + length) ** 2
-            below = min(best, below + square / space) if space > 0.0 else best
+        for share, squares in self.sums:
+            # A model's loss is wrong by at most this share of (Σ |c_j| + ‖y‖)², where columns are
+            # as long as they were in the sums; the more of them there is, the more has to be lost.
+            parts = np.sqrt(np.where(used, squares, 0.0)[used]) / lengths[used]
+            along_sums = np.abs(right[kept]) @ parts / values[kept]
+            space = 1.0 - 2.0 * share * float(along_sums @ along_sums)
+            square = 2.0 * share * (float(np.abs(model) @ parts) + length) ** 2
+            below = min(best, below + square) if space > 0.5 else best
             above += square
         uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
         return Hindsight(best, float(max(below, above)), bool(uncertain))
@@ -150,16 +156,24 @@ def _lengths(matrix: Vector) -> Vector:
     return lengths
 
 
-def factored(sums: Any, grams: Any) -> Factor:
+def factored(sums: Any, products: Any) -> Factor:
     """The factor of all rows of a group: those folded in, those held back, and the sums."""
     found = Factor(sums.right.size)
-    held = sums.few
-    if sums.factor is not None:
-        found.matrix[:] = np.triu(sums.factor)
-        held = sums.held
     found.right[:] = sums.right
     found.rest, found.folds = float(sums.rest[0]), float(sums.folds[0])
+    held = sums.few
+    if sums.factor is not None:
+        found.matrix[:] = sums.factor
+        squares, held = sums.squares.copy(), sums.held
+        if sums.calm[0]:
+            squares[:] = np.diag(sums.factor)
+            rest = np.array([found.rest])
+            to_factor(found.matrix, found.right, rest, found.right.size)
+            found.rest = float(rest[0])
+        found.matrix[:] = np.triu(found.matrix)
+        if sums.summed[0] > 0:
+            found.sums.append((4.0 * EPSILON * float(np.sqrt(sums.summed[0])), squares))
     waiting = int(sums.waiting[0])
     found.add(held[:waiting], sums.labels[:waiting])
-    found.add_sums(grams)
+    found.add_sums(products)
     return found

@@ -1,0 +1,127 @@
+"""Sums of products in place of a triangular factor, as long as they are as good.
+
+Adding a row to Σ x xᵀ takes half the work of folding it into R. What the sums lose are digits of
+directions in which the columns hardly vary: with columns brought to unit length and σ the least
+singular value of R, some ε/σ² of them. So a group whose columns are far from dependent keeps the
+lower triangle of G = Rᵀ R, with g = Rᵀ z and Σ y² where R, z and ρ were, and goes back as soon as
+rows come that might change that: new columns, or numbers beyond all that there was. In between the
+sums only grow: no direction has less in it than at the last look, and no column is much longer.
+"""
+
+import numpy as np
+
+from groupwise.kernels.addresses import stay_apart
+from groupwise.kernels.cells import fma
+from groupwise.kernels.compiled import lean
+from groupwise.kernels.vectors import dense_dot
+
+SPREAD = 1e4
+"""Sums are good as long as Σ 1/σ² over all directions is below this."""
+GROWTH = 4.0
+"""Another look is due where Σ x² of a column is so many times what it was at the last."""
+LEAST, MOST = 1e-100, 1e200
+"""Σ x² of columns that sums are good for: their products keep all digits."""
+
+
+@lean
+def far_from_dependent(factor, squares, width):
+    """Is Σ 1/σ² of R with columns of unit length below ``SPREAD``? Writes Σ x² to ``squares``.
+
+    Σ 1/σ² is the sum of squares of the inverse, which is made below the diagonal, transposed.
+    """
+    stay_apart()
+    for j in range(width):
+        squares[j] = 0.0
+    for k in range(width):
+        for j in range(k, width):
+            squares[j] = fma(factor[k, j], factor[k, j], squares[j])
+    spread = 0.0
+    for i in range(width):
+        pivot = factor[i, i]
+        for j in range(i):
+            factor[i, j] = 0.0
+        if squares[i] == 0.0:
+            continue
+        if not LEAST < squares[i] < MOST or pivot * pivot * SPREAD < squares[i]:
+            return False
+        for k in range(i):
+            share = factor[k, i]
+            if share != 0.0:
+                share /= -pivot
+                factor[i, k] = fma(share, 1.0 / factor[k, k], factor[i, k])
+                for j in range(k):
+                    factor[i, j] = fma(share, factor[k, j], factor[i, j])
+        spread += squares[i] / (pivot * pivot)
+        for j in range(i):
+            spread += factor[i, j] * factor[i, j] * squares[j]
+        if not spread < SPREAD:
+            return False
+    return True
+
+
+@lean
+def to_sums(factor, right, rest, squares, width):
+    """R, z, ρ become G, g and Σ y², given the diagonal of G."""
+    stay_apart()
+    rest[0] += dense_dot(right, right, width)
+    for i in range(width - 1, -1, -1):
+        total = 0.0
+        for k in range(i + 1):
+            total = fma(factor[k, i], right[k], total)
+        right[i] = total
+    for i in range(width):
+        for j in range(i):
+            factor[i, j] = 0.0
+    for k in range(width):
+        for i in range(k + 1, width):
+            share = factor[k, i]
+            if share != 0.0:
+                for j in range(k, i):
+                    factor[i, j] = fma(share, factor[k, j], factor[i, j])
+    for i in range(width):
+        factor[i, i] = squares[i]
+
+
+@lean
+def to_factor(factor, right, rest, width):
+    """G, g and Σ y² become R, z, ρ."""
+    stay_apart()
+    for k in range(width):
+        square = factor[k, k]
+        for j in range(k, width):
+            factor[k, j] = 0.0
+        if not square > 0.0:
+            right[k] = 0.0
+            continue
+        root = np.sqrt(square)
+        factor[k, k] = root
+        right[k] /= root
+        rest[0] -= right[k] * right[k]
+        for j in range(k + 1, width):
+            factor[k, j] = factor[j, k] / root
+            right[j] = fma(-factor[k, j], right[k], right[j])
+        for i in range(k + 1, width):
+            share = factor[k, i]
+            if share != 0.0:
+                for j in range(k + 1, i + 1):
+                    factor[i, j] = fma(-share, factor[k, j], factor[i, j])
+    rest[0] = max(rest[0], 0.0)
+
+
+@lean
+def goes_beyond(rows, count, squares, width):
+    """Is some number of these rows larger than all of its column before together?"""
+    beyond = 0
+    for k in range(count):
+        for j in range(width):
+            beyond += rows[k, j] * rows[k, j] > squares[j]
+    return beyond > 0
+
+
+@lean
+def has_grown(factor, squares, width):
+    """Is some column so much longer than at the last look that another is due?"""
+    longer = 0
+    for j in range(width):
+        longer += factor[j, j] > GROWTH * squares[j]
+    return longer > 0

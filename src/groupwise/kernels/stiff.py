@@ -1,0 +1,368 @@
+"""Ridge learners whose rows are too much for the matrix P: large, nearly collinear, of any scale.
+
+They keep the upper triangular R and the vector z with RᵀR = A = λI + Σ w x xᵀ and Rθ = z, which
+orthogonal transformations alone change. With Rᵀu = x the advice is z·u, and xᵀPx = u·u. A row
+of any size enters by rotations, which its u gives all at once (``triangles.absorb``). Of a learner
+that forgets, R and z are those of A / strength, so that only the weights of new rows grow. A column
+that no row has used yet has √λ on the diagonal.
+
+A column that hardly differs from a multiple of another one (both have a large offset, say) would
+lose digits of the difference with every rotation, because both entries of R are rounded. So rows
+enter as x_j − q_j x_p, with multiples q of one *pivot* column p that are fixed numbers: the
+difference is rounded once, and is of its own size. R has the new columns R_j − q_j R_p, still
+triangular since q_j = 0 up to p; u and z are the same. The multiples are those of least squares,
+chosen anew whenever the number of rows has doubled, which costs no digit.
+
+Compiled when a group first needs it.
+"""
+
+import numpy as np
+
+from groupwise.kernels.cells import fma
+from groupwise.kernels.compiled import Kernel, compiled, inlined, lean
+from groupwise.kernels.hindsight import HELD
+from groupwise.kernels.layout import LANES, open_place
+from groupwise.kernels.ridge import (
+    ADVISE,
+    AHEAD,
+    EACH,
+    FAINT,
+    FORGETTING,
+    FORWARD,
+    PENALTY,
+    ROOM,
+    ROUND,
+    TAKE_OVER,
+    TASK,
+    WHO,
+    give_matrices,
+    models_of,
+)
+from groupwise.kernels.stretch import cells_of, open_stretch
+from groupwise.kernels.triangles import absorb, substitute
+from groupwise.kernels.vectors import add_outer, dense_dot
+
+PATIENCE = 32
+"""Rows after which a stiff learner is first asked whether it is calm now; then twice as many."""
+CALM = 600.0
+"""The mean of Σ P_jj x_j² over the rows so far below which it is."""
+LEAN = 1e3
+"""A column leans on another where what it has in common with it is so many times the rest."""
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@Kernel
+def serve(state, message):
+    """Advice of a stiff learner, and its update; or make a calm learner stiff."""
+    place, stretch = open_place(state), open_stretch(message)
+    group, i, k = stretch.group, stretch.marks[ROUND], stretch.marks[WHO]
+    task = stretch.marks[TASK]
+    first = place.learners * AHEAD * place.width[group] + HELD
+    if task == TAKE_OVER:
+        give_matrices(place, group)
+        factorise(models_of(place, group), k, place.parameters, stretch.work[first:])
+    mine = models_of(place, group)
+    width, used = mine.theta.shape[1], stretch.width
+    work = stretch.work[first : first + ROOM * width].reshape((ROOM, width))
+    solved, rest, row = work[0, :used], work[1, :used], work[2, :used]
+    first, last, start, stop = cells_of(stretch, i)
+    xi, xv = stretch.positions[first:last], stretch.values[start:stop]
+    top = lay(row, xi, xv)
+    copy_leaned(mine, k, row, rest)
+    solved[:top] = 0.0
+    substitute(mine.inverse[k], rest, solved, top, used)
+    estimate = dense_dot(mine.theta[k], solved, used)
+    entry = stretch.entries[i]
+    weight = stretch.weights[entry] / mine.strength[k]
+    spread = weight * dense_dot(solved, solved, used)
+    advice = estimate
+    forward = place.parameters[k * EACH + FORWARD] != 0.0
+    if forward:
+        advice /= 1.0 + spread
+    if task != TAKE_OVER:
+        stretch.advice[entry * stretch.columns + stretch.column + k] = advice
+    if task == ADVISE:
+        return stretch.last
+    y = stretch.labels[stretch.rows[i]]
+    lost = (y - estimate) / np.sqrt(1.0 + spread)
+    mine.minimum[k] += stretch.weights[entry] * lost * lost
+    if forward:
+        mine.log_determinant[k] += np.log1p(spread)
+    absorb(mine.inverse[k], mine.theta[k], row, solved, weight, y, top, used)
+    mine.mass[k] += weight
+    rows = mine.stiff[k]
+    mine.stiff[k] = rows + 1
+    if rows & (rows - 1) == 0:
+        choose_multiples(mine, k)
+    # Where calm learners fold: products that were formed ahead do not reach beyond it.
+    if mine.waiting[0] == HELD - 1 and mine.stiff[k] > PATIENCE << min(mine.checks[k], 50):
+        mine.checks[k] += 1
+        if is_calm(mine, k, place.parameters, work):
+            invert(mine, k, place.parameters, work)
+    return stretch.last
+
+
+@inlined
+def lay(row, xi, xv):
+    """Write a row, with zeros where it has none; returns where its first four columns begin."""
+    first, last = 0, 0
+    if xi.size == 0:
+        last = xv.size
+        for j in range(last):
+            row[j] = xv[j]
+    for j in range(last, row.size):
+        row[j] = 0.0
+    if xi.size > 0:
+        first = row.size
+        for j in range(xi.size):
+            if xv[j] != 0.0:
+                row[xi[j]] = xv[j]
+                first = min(first, xi[j])
+    return first // LANES * LANES
+
+
+@inlined
+def copy_leaned(mine, learner, row, rest):
+    """x_j − q_j x_p in place of x_j, twice."""
+    multiples, x = mine.diagonal[learner], row[mine.pivot[learner]]
+    for j in range(row.size):
+        rest[j] = row[j] = fma(-multiples[j], x, row[j])
+
+
+@inlined
+def original(mine, learner, i, j):
+    """What R_ij would be if no multiples were taken."""
+    factor, multiples = mine.inverse[learner], mine.diagonal[learner]
+    return fma(multiples[j], factor[i, mine.pivot[learner]], factor[i, j])
+
+
+@lean
+def choose_multiples(mine, learner):
+    """Let columns that lean on a pivot enter as their difference from its multiples.
+
+    Where one leans on others in spite of the multiples, the pivot becomes that of these which it
+    leans on most.
+    """
+    factor, multiples = mine.inverse[learner], mine.diagonal[learner]
+    width = multiples.size
+    leaning, most = 0, 0.0
+    for j in range(width):
+        above = 0.0
+        for i in range(j):
+            above = max(above, abs(factor[i, j]))
+        if above > most * factor[j, j]:
+            leaning, most = j, above / factor[j, j]
+    if most > LEAN:
+        pivot = best_pivot(mine, learner, leaning)
+        if pivot != mine.pivot[learner]:
+            lean_no_more(mine, learner)
+            mine.pivot[learner] = pivot
+    pivot = mine.pivot[learner]
+    power = 0.0
+    for i in range(pivot + 1):
+        power += factor[i, pivot] * factor[i, pivot]
+    for j in range(pivot + 1, width):
+        common, above = 0.0, 0.0
+        for i in range(pivot + 1):
+            common += factor[i, pivot] * factor[i, j]
+            above = max(above, abs(factor[i, j]))
+        if multiples[j] != 0.0 or above > LEAN * factor[j, j]:
+            new = multiples[j] + common / power
+            for i in range(pivot + 1):
+                factor[i, j] = fma(multiples[j] - new, factor[i, pivot], factor[i, j])
+            multiples[j] = new
+
+
+@lean
+def best_pivot(mine, learner, leaning):
+    """The earlier column whose multiple leaves least of a column."""
+    pivot, least = 0, np.inf
+    for k in range(leaning):
+        power, common, left = 0.0, 0.0, 0.0
+        for i in range(k + 1):
+            cell = original(mine, learner, i, k)
+            power += cell * cell
+            common += cell * original(mine, learner, i, leaning)
+        for i in range(leaning):
+            cell = original(mine, learner, i, leaning)
+            if i <= k:
+                cell -= common / power * original(mine, learner, i, k)
+            left = max(left, abs(cell))
+        if left < least:
+            pivot, least = k, left
+    return pivot
+
+
+@lean
+def lean_no_more(mine, learner):
+    """The columns as they are."""
+    factor, multiples, pivot = mine.inverse[learner], mine.diagonal[learner], mine.pivot[learner]
+    for j in range(pivot + 1, multiples.size):
+        for i in range(pivot + 1):
+            factor[i, j] = fma(multiples[j], factor[i, pivot], factor[i, j])
+        multiples[j] = 0.0
+
+
+@lean
+def is_calm(mine, learner, parameters, work):
+    """Is the mean of Σ P_jj x_j² below CALM? Columns that no row has used do not count."""
+    factor, width = mine.inverse[learner], mine.theta.shape[1]
+    solved, rest, row = work[0], work[1], work[2]
+    unused = np.sqrt(parameters[learner * EACH + PENALTY])
+    total = 0.0
+    for j in range(width):
+        power = 0.0
+        for i in range(j + 1):
+            cell = original(mine, learner, i, j)
+            power += cell * cell
+        if power != unused * unused:
+            row[:] = 0.0
+            solved[:] = 0.0
+            row[j] = 1.0
+            copy_leaned(mine, learner, row, rest)
+            substitute(factor, rest, solved, j // LANES * LANES, width)
+            total += power * dense_dot(solved, solved, width)
+    return total < CALM * mine.mass[learner]
+
+
+@lean
+def factorise(mine, learner, parameters, work):
+    """Make a calm learner stiff: R and z in the place of P and θ.
+
+    P = VᵀV with V lower triangular, from the last column to the first, and R = V⁻ᵀ.
+    """
+    matrix, theta, held = mine.inverse[learner], mine.theta[learner], mine.held[learner]
+    penalty, strength = parameters[learner * EACH + PENALTY], mine.strength[learner]
+    diagonal, width = mine.diagonal[learner], theta.size
+    add_outer(matrix, -1.0, held[: mine.waiting[0]], width, True)
+    held[:, :] = 0.0
+    unused = 1.0 / (penalty * strength)
+    for i in range(width):
+        diagonal[i] = matrix[i, i]
+    for i in range(width - 1, -1, -1):
+        row = matrix[i]
+        pivot = np.sqrt(max(row[i], EPSILON * diagonal[i]))
+        row[i] = pivot
+        for j in range(i):
+            row[j] /= pivot
+        for m in range(i):
+            factor, other = row[m], matrix[m]
+            if factor != 0.0:
+                for j in range(m + 1):
+                    other[j] -= factor * row[j]
+    invert_lower(matrix, work, width)
+    scale = 1.0 / np.sqrt(strength)
+    for i in range(width):
+        for j in range(i):
+            matrix[j, i] = scale * matrix[i, j]
+            matrix[i, j] = 0.0
+        matrix[i, i] = np.sqrt(penalty) if diagonal[i] == unused else scale * matrix[i, i]
+    for i in range(width):
+        work[i] = dense_dot(matrix[i], theta, width)
+    for i in range(width):
+        theta[i] = work[i]
+        diagonal[i] = 0.0
+    mine.mass[learner] /= strength
+    mine.stiff[learner] = 1
+    mine.pivot[learner] = 0
+
+
+@lean
+def invert(mine, learner, parameters, work):
+    """Make a stiff learner calm: P = R⁻¹R⁻ᵀ / strength and θ = R⁻¹z."""
+    matrix, theta, diagonal = mine.inverse[learner], mine.theta[learner], mine.diagonal[learner]
+    penalty, strength = parameters[learner * EACH + PENALTY], mine.strength[learner]
+    width, line, weights = theta.size, work[0], work[1]
+    lean_no_more(mine, learner)
+    for i in range(width):
+        diagonal[i] = matrix[i, i]
+        for j in range(i):
+            matrix[i, j] = matrix[j, i]
+            if matrix[i, j] != 0.0:
+                diagonal[i] = 0.0
+    invert_lower(matrix, line, width)
+    weights[:] = 0.0
+    for i in range(width):
+        row, z = matrix[i], theta[i]
+        for j in range(i + 1):
+            line[j] = row[j]
+            weights[j] += z * row[j]
+            row[j] = 0.0
+        for m in range(i + 1):
+            factor, other = line[m], matrix[m]
+            if factor != 0.0:
+                for j in range(m + 1):
+                    other[j] += factor * line[j]
+    for i in range(width):
+        theta[i] = weights[i]
+        for j in range(i):
+            matrix[j, i] = matrix[i, j] = matrix[i, j] / strength
+        if diagonal[i] == np.sqrt(penalty):
+            matrix[i, i] = 1.0 / (penalty * strength)
+        else:
+            matrix[i, i] /= strength
+        diagonal[i] = matrix[i, i]
+    mine.mass[learner] *= strength
+    mine.stiff[learner] = 0
+
+
+@lean
+def invert_lower(matrix, line, width):
+    """The inverse of a lower triangular matrix, in place; what is above the diagonal stays."""
+    for i in range(width):
+        row = matrix[i]
+        inverse = 1.0 / row[i]
+        for j in range(i):
+            line[j] = row[j]
+            row[j] = 0.0
+        for k in range(i):
+            factor, other = line[k], matrix[k]
+            if factor != 0.0:
+                for j in range(k + 1):
+                    row[j] -= factor * other[j]
+        for j in range(i):
+            row[j] *= inverse
+        row[i] = inverse
+
+
+@compiled
+def restore_penalty(mine, parameters):
+    """Give learners whose penalty has become faint their whole penalty again.
+
+    A grows by λ(1 − strength) on the diagonal, and Σ w y x stays as it is: the same as rows
+    √(λ(1 − strength)) e_j with labels 0. Columns that no row has used get 1/λ, to the digit.
+    """
+    width = mine.theta.shape[1]
+    work = np.empty((ROOM, width))
+    for k in range(len(mine.strength)):
+        strength = mine.strength[k]
+        if strength < FAINT and parameters[k * EACH + FORGETTING] < 1.0:
+            was_calm = mine.stiff[k] == 0
+            if was_calm:
+                factorise(mine, k, parameters, work[0])
+            factor, theta = mine.inverse[k], mine.theta[k]
+            penalty, root = parameters[k * EACH + PENALTY], np.sqrt(strength)
+            for j in range(width):
+                work[0, j] = factor[j, j]
+                for i in range(j):
+                    if factor[i, j] != 0.0:
+                        work[0, j] = 0.0
+            used = work[0] != np.sqrt(penalty)
+            for i in range(width):
+                theta[i] *= root
+                for j in range(i, width):
+                    if used[j]:
+                        factor[i, j] *= root
+            for j in range(width):
+                if used[j]:
+                    top = j // LANES * LANES
+                    work[:] = 0.0
+                    work[2, j] = 1.0
+                    copy_leaned(mine, k, work[2], work[1])
+                    added = penalty * (1.0 - strength)
+                    substitute(factor, work[1], work[0], top, width)
+                    absorb(factor, theta, work[2], work[0], added, 0.0, top, width)
+            mine.mass[k] *= strength
+            mine.strength[k] = 1.0
+            if was_calm:
+                invert(mine, k, parameters, work)
