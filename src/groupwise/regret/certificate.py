@@ -24,7 +24,6 @@ ROUNDING = 1e-12
 
 PROVED = "proved"
 IN_EXPECTATION = "in expectation"
-UNCERTAIN = "numerically uncertain"
 ESTIMATED = "estimated"
 UNCERTAIN = "numerically uncertain"
 VOID = "void"
