@@ -16,7 +16,6 @@ from groupwise.errors import (
 from groupwise.features import COLUMNS, Declared, Encoder
 from groupwise.features.declared import (
     FieldKind,
-    Hashed,
     declared_from_json,
     declared_to_json,
 )

@@ -10,6 +10,7 @@ from groupwise.aggregators import AdaNormalHedge, Specialists
 from groupwise.arrays import LARGEST
 from groupwise.errors import ConfigurationError, SnapshotError, is_finite, named
 from groupwise.features import Encoder
+from groupwise.features.declared import Hashed
 from groupwise.groups import Group, Groups, pairs
 from groupwise.learners import FTPL, ContextualFTPL, Ridge
 from groupwise.learners.actions import Policies
@@ -75,21 +76,24 @@ def encoder_for(
     indicators: bool,
     groups: Groups,
     intercept: bool,
+    max_levels: int | None,
 ) -> Encoder:
     """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
     widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
     if not widths:
-        return Encoder(features, indicators, groups, intercept)
+        return Encoder(features, indicators, groups, intercept, max_levels)
     if not any(widths):
         if features is not None:
             raise ConfigurationError("These learners use no features: leave features out.")
-        return Encoder([], True, groups)
+        return Encoder([], True, groups, max_levels=None)
     if features is None:
         raise ConfigurationError(
             "Name the fields that make a context with features=[...], in the order of the columns "
             "of contexts."
         )
     ranges = features if isinstance(features, Mapping) else dict.fromkeys(features, (0.0, 1.0))
+    if any(isinstance(one, Hashed) for one in ranges.values()):
+        raise ConfigurationError("A context is made of numbers: none of its fields can be hashed.")
     return Encoder(ranges, False, groups)
 
 

@@ -27,7 +27,7 @@ LEAST, MOST = 1e-100, 1e200
 def far_from_dependent(factor, squares, width):
     """Is Σ 1/σ² of R with columns of unit length below ``SPREAD``? Writes Σ x² to ``squares``.
 
-    Σ 1/σ² is the sum of squares of the inverse, which is made below the diagonal.
+    Σ 1/σ² is the sum of squares of the inverse, which is made below the diagonal, transposed.
     """
     stay_apart()
     for j in range(width):
@@ -36,21 +36,24 @@ def far_from_dependent(factor, squares, width):
         for j in range(k, width):
             squares[j] = fma(factor[k, j], factor[k, j], squares[j])
     spread = 0.0
-    for j in range(width):
-        pivot = factor[j, j]
-        if squares[j] == 0.0:
-            for i in range(j):
-                factor[j, i] = 0.0
+    for i in range(width):
+        pivot = factor[i, i]
+        for j in range(i):
+            factor[i, j] = 0.0
+        if squares[i] == 0.0:
             continue
-        if not LEAST < squares[j] < MOST or pivot * pivot * SPREAD < squares[j]:
+        if not LEAST < squares[i] < MOST or pivot * pivot * SPREAD < squares[i]:
             return False
-        spread += squares[j] / (pivot * pivot)
-        for i in range(j - 1, -1, -1):
-            total = factor[i, j] / pivot
-            for k in range(i + 1, j):
-                total = fma(factor[i, k], factor[j, k], total)
-            factor[j, i] = 0.0 if total == 0.0 else -total / factor[i, i]
-            spread += factor[j, i] * factor[j, i] * squares[i]
+        for k in range(i):
+            share = factor[k, i]
+            if share != 0.0:
+                share /= -pivot
+                factor[i, k] = fma(share, 1.0 / factor[k, k], factor[i, k])
+                for j in range(k):
+                    factor[i, j] = fma(share, factor[k, j], factor[i, j])
+        spread += squares[i] / (pivot * pivot)
+        for j in range(i):
+            spread += factor[i, j] * factor[i, j] * squares[j]
         if not spread < SPREAD:
             return False
     return True

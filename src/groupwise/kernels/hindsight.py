@@ -84,18 +84,17 @@ sums_of, give_late = SUMS.view, SUMS.give_late
 def is_dense(columns, xi, xv):
     """Is a row for the factor, and not for the sums? ``columns`` counts those that rows have had.
 
-    A row of c non-zeros costs some c²/2 additions of pairs there and a share of the factor here: as
-    much where a third of the columns are not 0.
+    A row of c cells costs some c²/2 additions of pairs there and a share of the factor here: about
+    as much where it has a third of the columns.
     """
+    most = columns[0]
     if xi.size == 0:
-        columns[0] = max(columns[0], xv.size)
+        columns[0] = max(most, xv.size)
         return True
-    count = 0
     for k in range(xi.size):
-        if xv[k] != 0.0:
-            count += 1
-            columns[0] = max(columns[0], xi[k] + 1)
-    return 3 * count > columns[0]
+        most = max(most, xi[k] + 1)
+    columns[0] = most
+    return 3 * xi.size > most
 
 
 @Kernel
@@ -175,7 +174,7 @@ def look(own, width):
     """Go over to sums if they are good enough. The rows held back are used up."""
     stay_apart()
     squares = own.held[0]
-    if far_from_dependent(own.factor, squares, width):
+    if TOGETHER * own.folds[0] >= 2 * width and far_from_dependent(own.factor, squares, width):
         for j in range(width):
             own.squares[j] = squares[j]
         to_sums(own.factor, own.right, own.rest, own.squares, width)
