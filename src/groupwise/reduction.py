@@ -77,6 +77,7 @@ class Reduction:
     width : how many features are declared; 0 where they come with the rows.
     always_on : is the last awake group of every row the always-on one? Its first learner is the
         single model to compare with.
+    intercept : is there a feature that is 1 in every row?
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Reduction:
         seed: int = 0,
         width: int = 0,
         always_on: bool = False,
+        intercept: bool = False,
     ) -> None:
         self.learners = tuple(learners)
         self.aggregator = aggregator
@@ -98,7 +100,7 @@ class Reduction:
         self.stands_for = 1.0
         """How many rounds a label stands for; more than one where feedback is partial."""
         # Step 1: a learner for every group, made as groups appear.
-        self.banks = banks_of(self.learners, loss, seed, width)
+        self.banks = banks_of(self.learners, loss, seed, width, intercept)
         self.experts = sum(len(bank.columns) for bank in self.banks)
         self.actions = self.banks[0].actions
         # Step 2: the aggregator, with these learners as its experts; and the books.
@@ -437,7 +439,9 @@ def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool)
     return play
 
 
-def banks_of(learners: Sequence[Any], loss: Loss, seed: int, width: int) -> list[Bank]:
+def banks_of(
+    learners: Sequence[Any], loss: Loss, seed: int, width: int, intercept: bool = False
+) -> list[Bank]:
     """The banks of some learners: compiled ones together in a crew, objects in one of theirs."""
     kinds: dict[Any, list[int]] = {}
     for column, learner in enumerate(learners):
@@ -470,4 +474,7 @@ def banks_of(learners: Sequence[Any], loss: Loss, seed: int, width: int) -> list
                 "the same decision set."
             )
         return made
-    return [Crew(crew, loss), *(bank for bank in made if not isinstance(bank, CompiledBank))]
+    return [
+        Crew(crew, loss, intercept),
+        *(bank for bank in made if not isinstance(bank, CompiledBank)),
+    ]

@@ -23,8 +23,10 @@ def integers(values):
     return np.array([one >> shift for one in whole], dtype=object), shift + 1 - places
 
 
-def least_squares(rows, labels, weights):
-    """min_θ Σ w (θ·x − y)², exactly, as a fraction.
+def least_squares(rows, labels, weights, blur=0):
+    """min_θ Σ w (θ·x − y)² + blur Σ_j θ_j² Σ w x_j², exactly, as a fraction.
+
+    With a ``blur``, models whose terms θ_j x_j are 1/√blur times as large as the labels pay for it.
 
     Fraction-free elimination (Bareiss 1968) of the Gram matrix of [x, y], the largest diagonal
     entry first: where all that are left are 0, the rest of the matrix is 0, and the rank is known.
@@ -34,7 +36,10 @@ def least_squares(rows, labels, weights):
     y, scale = integers(labels)
     table = np.array([column for column in columns if column.any()] + [y], dtype=object)
     gram = (table * w) @ table.T
-    last = 1
+    last, blur = 1, Fraction(blur)
+    if blur:
+        lengths = np.diag(np.append(np.diag(gram)[:-1], 0))
+        gram = blur.denominator * gram + blur.numerator * lengths
     while len(gram) > 1:
         pivot = max(range(len(gram) - 1), key=lambda i: gram[i, i])
         if gram[pivot, pivot] == 0:
@@ -45,7 +50,8 @@ def least_squares(rows, labels, weights):
             (gram[pivot, pivot] * gram[np.ix_(rest, rest)] - product) // last,
             gram[pivot, pivot],
         )
-    return Fraction(int(gram[-1, -1]), int(last)) * Fraction(2) ** (2 * scale + places)
+    found = Fraction(int(gram[-1, -1]), int(last)) * Fraction(2) ** (2 * scale + places)
+    return found / blur.denominator
 
 
 def solve(matrix, right):

@@ -13,6 +13,7 @@ import io
 import json
 import os
 import random
+import re
 import resource
 import signal
 import stat
@@ -30,6 +31,7 @@ from typing import Any
 import numpy as np
 
 import groupwise as gw
+from tests import crafted
 from tests.cli.commands import invoke, people_file
 from tests.fuzz import draws
 from tests.fuzz.adversary import check_state
@@ -72,148 +74,126 @@ def use(model, rows, labels, found, about):
         found.count("stopped by an error")
 
 
-# Snapshots whose checksums are right.
+# Snapshots and tickets.
 
 
-def unpacked(path):
-    """The members of an archive."""
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+def saved(model, path):
+    """Save a model; False where its parts cannot be."""
+    try:
+        model.save(path)
+    except gw.errors.SnapshotError:
+        return False
+    return True
 
 
-def pack(path, members, method=zipfile.ZIP_STORED):
+def load_and_use(path, rows, labels, found, about):
+    """A snapshot is refused, or its model can be used."""
+    try:
+        loaded = gw.load(path)
+    except gw.errors.SnapshotError:
+        found.count("refused")
+        return
+    found.count("accepted")
+    use(loaded, rows, labels, found, about)
+
+
+def pack(path, members):
     """An archive of them, checksums and all."""
-    with zipfile.ZipFile(path, "w", method) as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
 
 
-def changed_array(draw, data):
-    """An array in which something is not as it was, and what."""
-    array = np.load(io.BytesIO(data), allow_pickle=False)
-    what = draws.choose(draw, ["value", "value", "value", "all", "shape", "kind", "header"])
-    if what in ("value", "all") and array.size:
-        array = array.copy()
-        whole = array.dtype.kind in "iu"
-        odd = [-1, 1 << 62, 7, 0] if whole else [np.nan, np.inf, -np.inf, -1.0, 1e308, 5e-324, 0.0]
-        array.ravel()[slice(None) if what == "all" else int(draw.integers(array.size))] = (
-            draws.choose(draw, odd)
-        )
-    elif what == "shape":
-        array = draws.choose(
-            draw, [array[:0], array[..., None], array.ravel(), array.T, np.concatenate([array] * 2)]
-        )
-    elif what == "kind":
-        kinds = ["f4", "i8", "c16", "U3", "b1", ">f8", "i1"]
-        with np.errstate(all="ignore"):
-            array = array.astype(draws.choose(draw, kinds))
-    file = io.BytesIO()
-    np.save(file, array)
-    data = file.getvalue()
-    if what == "header":  # a shape that is not there, at most as long as the one that is
-        shape = str(array.shape).encode()
-        fake = draws.choose(draw, [b"(10**9,)", b"(999999999999,)", b"(-1,)", b"()", b"(0,)"])
-        data = data.replace(shape, fake.ljust(len(shape))[: max(len(shape), len(fake))], 1)
-    return data, what
-
-
-def changed_page(draw, page):
-    """The JSON page with something odd in some place, and where."""
-    page = copy.deepcopy(page)
-    place, path = page, []
-    while isinstance(place, (dict, list)) and place:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
-        key = draws.choose(draw, keys)
-        path.append(key)
-        inner = place[key]
-        if not isinstance(inner, (dict, list)) or not inner or draw.random() < 0.3:
-            what = draws.choose(draw, ["odd", "odd", "odd", "gone", "twice", "deep"])
-            if what == "gone":
-                del place[key]
-            elif what == "twice" and isinstance(place, list):
-                place.append(inner)
-            elif what == "deep":
-                for _ in range(draws.choose(draw, [5, 100_000])):
-                    inner = [inner]
-                place[key] = "DEEP"
-                return json.dumps(page).replace('"DEEP"', "[" * 100_000 + "]" * 100_000), path
-            else:
-                place[key] = draws.choose(draw, ODD)
-            break
-        place = inner
-    return json.dumps(page), path
-
-
 def snapshot_case(draw, found):
-    """A snapshot with a few changes."""
+    """A snapshot with a few changes, whose checksums are right."""
     model, rows, labels, _ = learned(draw)
+    generator = random.Random(int(draw.integers(2**62)))
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         path = Path(folder) / "model.gw"
-        try:
-            model.save(path)
-        except gw.errors.SnapshotError:
+        if not saved(model, path):
             return
-        members = unpacked(path)
-        done = []
+        snapshot, changes = crafted.opened(path), []
         for _ in range(draws.choose(draw, [1, 1, 2, 4])):
-            name = draws.choose(draw, [HEADER, draws.choose(draw, list(members))])
-            if name == HEADER:
-                text, where = changed_page(draw, json.loads(members.get(HEADER, b"{}") or b"{}"))
-                members[HEADER] = text.encode()
-                done.append(f"header {where}")
-                if "[[[[" in text:
-                    break
-            elif draw.random() < 0.1:
-                del members[name]
-                done.append(f"no {name}")
-            else:
-                with suppress(ValueError):
-                    members[name], what = changed_array(draw, members[name])
-                    done.append(f"{what} of {name}")
-        pack(path, members, draws.choose(draw, [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], [9, 1]))
-        found.about = ", ".join(done)
-        try:
-            loaded = gw.load(path)
-        except gw.errors.SnapshotError:
-            found.count("refused")
-            return
-        found.count("accepted")
-        use(loaded, rows, labels, found, found.about)
+            snapshot, change = crafted.mutated(snapshot, generator)
+            changes.append(str(change))
+        crafted.written(path, snapshot)
+        load_and_use(path, rows, labels, found, ", ".join(changes))
 
 
 def bytes_case(draw, found):
-    """A snapshot whose bytes were damaged on the way."""
+    """A snapshot whose bytes were damaged on the way, or whose members are bombs."""
     model, rows, labels, _ = learned(draw)
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         path = Path(folder) / "model.gw"
-        try:
-            model.save(path)
-        except gw.errors.SnapshotError:
+        if not saved(model, path):
             return
-        data = bytearray(path.read_bytes())
-        what = draws.choose(draw, ["cut", "flip", "insert", "flags", "noise", "empty"])
-        place = int(draw.integers(len(data)))
-        if what == "cut":
-            data = data[:place]
-        elif what == "flip":
-            data[place] ^= 1 << int(draw.integers(8))
-        elif what == "insert":
-            data[place:place] = draw.bytes(int(draw.integers(1, 9)))
-        elif what == "flags":  # encryption, unknown methods, sizes that are not so
-            at = data.rfind(b"PK\x01\x02")
-            struct.pack_into("<H", data, at + int(draw.choice([6, 8, 10, 20, 24, 28])), 1)
-        elif what == "noise":
-            data = bytearray(draw.bytes(200))
-        else:
-            data = bytearray(draws.choose(draw, [b"", b"PK", b"PK\x05\x06" + bytes(18)]))
-        path.write_bytes(data)
-        try:
-            loaded = gw.load(path)
-        except gw.errors.SnapshotError:
-            found.count("refused")
-            return
-        found.count("accepted")
-        use(loaded, rows, labels, found, what)
+        what = draws.choose(draw, list(DAMAGE))
+        path.write_bytes(DAMAGE[what](draw, path.read_bytes()))
+        load_and_use(path, rows, labels, found, what)
+
+
+def flipped(draw, data):
+    """One bit is another."""
+    place = int(draw.integers(len(data)))
+    return data[:place] + bytes([data[place] ^ 1 << int(draw.integers(8))]) + data[place + 1 :]
+
+
+def inserted(draw, data):
+    """Some bytes more."""
+    place = int(draw.integers(len(data)))
+    return data[:place] + draw.bytes(int(draw.integers(1, 9))) + data[place:]
+
+
+def other_flags(draw, data):
+    """A directory that tells of encryption, unknown methods, sizes that are not so."""
+    changed = bytearray(data)
+    place = changed.rfind(b"PK\x01\x02") + int(draw.choice([6, 8, 10, 20, 24, 28]))
+    struct.pack_into("<H", changed, place, 1)
+    return bytes(changed)
+
+
+def members_of(change):
+    """Damage to the members themselves, packed as if they were fine."""
+
+    def damaged(draw, data):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        file = io.BytesIO()
+        pack(file, change(members))
+        return file.getvalue()
+
+    return damaged
+
+
+def deep(members):
+    """A page of JSON that is all brackets."""
+    return {
+        **members,
+        HEADER: members[HEADER][:-1] + b', "x": ' + b"[" * 10**5 + b"]" * 10**5 + b"}",
+    }
+
+
+def vast(members):
+    """An array that says it is of terabytes."""
+    name = max(members, key=lambda one: (one != HEADER, len(members[one])))
+    found = re.search(rb"'shape': \([^)]*\), \}", members[name])
+    assert found is not None
+    fake = b"'shape': (999999999999,), }".ljust(len(found[0]))
+    padding = b" " * (len(fake) - len(found[0]))
+    data = members[name].replace(found[0] + padding, fake, 1)
+    return {**members, name: data}
+
+
+DAMAGE = {
+    "cut": lambda draw, data: data[: int(draw.integers(len(data)))],
+    "noise": lambda draw, data: draw.bytes(200),
+    "empty": lambda draw, data: draws.choose(draw, [b"", b"PK", b"PK\x05\x06" + bytes(18)]),
+    "flipped": flipped,
+    "inserted": inserted,
+    "flags": other_flags,
+    "deep": members_of(deep),
+    "vast": members_of(vast),
+}
 
 
 def ticket_case(draw, found):
@@ -221,9 +201,11 @@ def ticket_case(draw, found):
     model, rows, labels, waiting = learned(draw)
     if not waiting:
         return
-    text, where = changed_page(draw, json.loads(draws.choose(draw, waiting).to_json()))
+    generator = random.Random(int(draw.integers(2**62)))
+    text = draws.choose(draw, waiting).to_json()
+    text, change = crafted.mutated_ticket(text, generator)
     if draw.random() < 0.1:
-        text = text[: int(draw.integers(len(text)))]
+        text = draws.choose(draw, [text[: int(draw.integers(len(text)))], "[" * 10**5, "9" * 5000])
     try:
         ticket = gw.Ticket.from_json(text)
         repr(ticket)
@@ -231,7 +213,7 @@ def ticket_case(draw, found):
         found.count("ticket accepted")
     except gw.GroupwiseError:
         found.count("ticket refused")
-    use(model, rows, labels, found, f"ticket {where}")
+    use(model, rows, labels, found, f"ticket {change}")
 
 
 # Tables of rows, on the command line.
@@ -342,9 +324,7 @@ def disk_case(draw, found):
     model, rows, labels, _ = learned(draw)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.gw"
-        try:
-            model.save(path)
-        except gw.errors.SnapshotError:
+        if not saved(model, path):
             return
         old = path.read_bytes()
         with suppress(gw.GroupwiseError):

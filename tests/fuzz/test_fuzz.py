@@ -162,6 +162,16 @@ def test_least_squares_is_exact():
     assert least_squares(far, labels, [0.5, 0.5, 0.5]) == Fraction(3, 4)
 
 
+def test_a_blur_hides_what_rounding_has_made():
+    x = np.random.default_rng(0).random((20, 2))
+    rows = np.column_stack([x, x[:, 0] / 3 + x[:, 1]])
+    labels, weights = x[:, 0] ** 2, np.ones(20)
+    two = least_squares(x, labels, weights)
+    assert least_squares(rows, labels, weights) < two * Fraction(999, 1000)
+    blurred = least_squares(rows, labels, weights, Fraction(1, 2**80))
+    assert two * Fraction(1 - 1e-9) < blurred < two * Fraction(1 + 1e-9)
+
+
 def test_least_squares_agrees_with_a_decomposition():
     generator = np.random.default_rng(0)
     x, y, weights = generator.normal(size=(30, 5)), generator.random(30), generator.random(30)

@@ -96,16 +96,17 @@ def record(state, message):
         label = root * (stretch.labels[stretch.rows[i]] + offset)
         own.added[0] += 1
         add_product(own.power, own.power, 0, 1, label, label)
+        scale, stride = UNIT * root, own.gram.shape[1]
+        cells = own.gram.reshape(own.gram.size)
         for k in range(xi.size):
-            if xv[k] == 0.0:
+            factor, at = scale * xv[k], xi[k]
+            if factor == 0.0:
                 continue
-            factor, at = UNIT * (root * xv[k]), xi[k]
             add_product(own.moment, own.moment_low, at, at, factor, label)
-            add_product(own.gram[at], own.diagonal_low, at, at, factor, factor)
+            add_product(cells, own.diagonal_low, at * stride + at, at, factor, factor)
             for j in range(k):
-                below, above = max(at, xi[j]), min(at, xi[j])
-                other = UNIT * (root * xv[j])
-                add_product(own.gram[below], own.gram[above], above, below, factor, other)
+                one, other = at * stride + xi[j], xi[j] * stride + at
+                add_product(cells, cells, max(one, other), min(one, other), factor, scale * xv[j])
     return stretch.last
 
 

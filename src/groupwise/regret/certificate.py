@@ -25,6 +25,7 @@ ROUNDING = 1e-12
 PROVED = "proved"
 IN_EXPECTATION = "in expectation"
 ESTIMATED = "estimated"
+UNCERTAIN = "numerically uncertain"
 VOID = "void"
 VACUOUS = "vacuous"
 UNCERTAIN = "numerically uncertain"
