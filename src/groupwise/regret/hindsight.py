@@ -117,11 +117,15 @@ class Factor:
         matrix = self.matrix[:, used] / lengths[used]
         size = np.sqrt(matrix.shape[1])
         rounding = 4.0 * EPSILON * np.sqrt(self.folds + size**2)
-        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+        # Fewer rows than columns leave rows that are nothing but rounding, at the bottom.
+        rank = np.count_nonzero((_below(matrix) > 0.25 * rounding).any(axis=1))
+        left, values, right = np.linalg.svd(matrix[:rank], full_matrices=False)
         kept = values > 8.0 * rounding * size
-        dependent = not kept.all()
-        along = self.right @ left[:, kept]
-        unexplained = float(np.linalg.norm(self.right - left[:, kept] @ along))
+        dependent = rank < matrix.shape[1] or not kept.all()
+        along = self.right[:rank] @ left[:, kept]
+        missed = self.right.copy()
+        missed[:rank] -= left[:, kept] @ along
+        unexplained = float(np.linalg.norm(missed))
         best = min(self.rest + unexplained**2, labels)
         model = (along / values[kept]) @ right[kept]
         length = np.sqrt(labels)
@@ -132,7 +136,8 @@ class Factor:
         tilt = rounding * size / float(values[kept].min())
         least = best * (1.0 - tilt**2)
         if dependent:
-            least -= 2.0 * unexplained * float(values[~kept].max()) * reach
+            dropped = float(values[~kept].max(initial=0.25 * rounding * size))
+            least -= 2.0 * unexplained * dropped * reach
         below = best - max(0.0, np.sqrt(max(0.0, least)) - loose) ** 2
         above = (2.0 * np.sqrt(best) + own) * own
         for share, summed in self.sums:
@@ -146,6 +151,12 @@ class Factor:
             above += square
         uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
         return Hindsight(best, float(max(below, above)), bool(uncertain))
+
+
+def _below(matrix: Vector) -> Vector:
+    """The lengths of columns from each row down."""
+    found: Vector = np.sqrt(np.cumsum(matrix[::-1] ** 2, axis=0)[::-1])
+    return found
 
 
 def _lengths(matrix: Vector) -> Vector:
