@@ -82,6 +82,7 @@ class Factor:
     def add_sums(self, grams: Any) -> None:
         """Fold in the sums of products of rows that are mostly zeros (``kernels.gram``)."""
         if grams.gram is None:
+            self.rest += float(grams.power.sum())
             return
         high = np.tril(grams.gram) + np.tril(grams.gram, -1).T
         low = np.triu(grams.gram, 1)
@@ -97,7 +98,7 @@ class Factor:
         added, coarse = float(grams.added[0]), float(grams.coarse[0])
         slack = 64.0 * ROUNDING * (used.size + np.sqrt(added + coarse))
         answer = eliminate(high, low, moment, moment_low, grams.power, slack, rows, labels)
-        rank, rest, rest_low = answer
+        rank, rest, rest_low, noise = answer
         found = np.zeros((rank, self.right.size))
         # Back to the columns' own size, in two steps: one alone might leave the range of numbers.
         found[:, used] = np.ldexp(rows[:rank], exponents) / UNIT
@@ -105,7 +106,9 @@ class Factor:
         self.rest += max(rest + rest_low, 0.0)
         self.folds += added / TOGETHER
         if coarse > 0.0:
-            self.sums.append((coarse * EPSILON, np.sqrt(np.diag(grams.gram)) / UNIT))
+            # What 16 digits leave of a dependence to 32 of them is exactly nothing, or unknown.
+            share = coarse * EPSILON if noise <= slack else 1.0
+            self.sums.append((share, np.sqrt(np.diag(grams.gram)) / UNIT))
 
     def hindsight(self, power: float) -> Hindsight:
         """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
