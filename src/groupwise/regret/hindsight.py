@@ -112,19 +112,21 @@ class Factor:
 
     def hindsight(self, power: float) -> Hindsight:
         """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
-        lengths = _lengths(self.matrix)
-        used = lengths > 0.0
-        labels = float(self.right @ self.right) + self.rest  # ‖y‖²
+        used = self.matrix.any(axis=0)
         if not used.any():
-            return Hindsight(labels, EPSILON * labels, False)
-        matrix = self.matrix[:, used] / lengths[used]
+            return Hindsight(self.rest, EPSILON * self.rest)
+        # Without the columns that nobody uses, of which there may be more or fewer.
+        matrix, target = self.matrix[np.ix_(used, used)], self.right[used]
+        lengths = _lengths(matrix)
+        matrix = matrix / lengths
+        labels = float(target @ target) + self.rest  # ‖y‖²
         size = np.sqrt(matrix.shape[1])
         rounding = 4.0 * EPSILON * np.sqrt(self.folds + size**2)
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         kept = values > 8.0 * rounding * size
         dependent = not kept.all()
-        along = self.right @ left[:, kept]
-        unexplained = float(np.linalg.norm(self.right - left[:, kept] @ along))
+        along = target @ left[:, kept]
+        unexplained = float(np.linalg.norm(target - left[:, kept] @ along))
         best = min(self.rest + unexplained**2, labels)
         model = (along / values[kept]) @ right[kept]
         length = np.sqrt(labels)
@@ -141,7 +143,7 @@ class Factor:
         for share, summed in self.sums:
             # A model's loss is wrong by at most this share of (Σ |c_j| + ‖y‖)², where columns are
             # as long as they were in the sums; the more of them there is, the more has to be lost.
-            parts = summed[used] / lengths[used]
+            parts = summed[used] / lengths
             along_sums = np.abs(right[kept]) @ parts / values[kept]
             space = 1.0 - 2.0 * share * float(along_sums @ along_sums)
             square = 2.0 * share * (float(np.abs(model) @ parts) + length) ** 2
@@ -153,8 +155,7 @@ class Factor:
 
 def _lengths(matrix: Vector) -> Vector:
     """The lengths of columns whose squares may overflow or vanish."""
-    largest = np.abs(matrix).max(axis=0, initial=0.0)
-    scale = np.where(largest > 0.0, largest, 1.0)
+    scale = np.abs(matrix).max(axis=0)
     lengths: Vector = scale * np.sqrt(np.sum((matrix / scale) ** 2, axis=0))
     return lengths
 
