@@ -40,6 +40,8 @@ def is_number(text):
 def differences(found, wanted, scale, place=""):
     """Where two sets of figures differ; there may be more in what was found."""
     if isinstance(wanted, dict) and isinstance(found, dict):
+        if "columns" in wanted and "rows" in wanted:
+            found, wanted = by_column(found), by_column(wanted)
         missing = [key for key in wanted if key not in found]
         if missing:
             return [f"{place}: no {missing}"]
@@ -61,6 +63,12 @@ def differences(found, wanted, scale, place=""):
     if found == "numerically uncertain" and wanted in LESS_SURE:
         return []
     return [f"{place}: {found!r}, not {wanted!r}"]
+
+
+def by_column(table):
+    """A table's rows as dictionaries: there may be further columns today."""
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    return {**{k: v for k, v in table.items() if k != "columns"}, "rows": rows}
 
 
 def compare(found, kept, folder, name):
