@@ -28,7 +28,6 @@ ESTIMATED = "estimated"
 UNCERTAIN = "numerically uncertain"
 VOID = "void"
 VACUOUS = "vacuous"
-UNCERTAIN = "numerically uncertain"
 
 
 class Certificate(NamedTuple):
