@@ -269,3 +269,13 @@ def test_models_of_before_have_no_bound(schema):
     for i in range(300):
         model._encoder.admit(model._encoder.encode({"another": f"level {i}"}, []))
     assert len(model.feature_names) == known + 300
+
+
+def test_more_features_than_memory_is_an_error_that_says_so():
+    """Half a million numbers in a row: every two of them would have one in a matrix."""
+    model = gw.Groupwise([])
+    with pytest.raises(FeatureError, match=r"no memory for 500,001 features.*features=\[\.\.\.\]"):
+        model.learn_one({f"x{i}": 1.0 for i in range(500_000)}, 0.5)
+    assert model.feature_names == ["(intercept)"]
+    model.learn_one({"x": 1.0}, 0.5)
+    assert model.regret()["always_on"]["rounds"] == 1

@@ -1,11 +1,14 @@
 """What a run will do, given what was asked for and what the columns hold."""
 
+from dataclasses import replace
+
 import pytest
 
 from groupwise.errors import ConfigurationError, DataError
+from groupwise.features import hashed
 from groupwise.files.plan import guess_target, make_plan, spans_constant
 from groupwise.files.scan import scan
-from groupwise.files.settings import Request
+from groupwise.files.settings import Request, read_config
 from groupwise.files.source import opened
 from groupwise.groups import by, cut, pairs, weight, where
 from tests.cli.commands import write_rows
@@ -140,3 +143,33 @@ def test_a_model_has_the_parts_of_the_plan(found):
     assert (model.loss.low, model.loss.high) == (0.0, 12.0)
     with pytest.raises(ConfigurationError, match="no learner 'forest'"):
         plan(found, learner="forest").model()
+
+
+def test_values_that_share_features(tmp_path):
+    """Declared so, or refused with the way to say it; as text, whatever they look like."""
+    rows = [(f"{10_000 + i * 7 % 600}", i % 9, i % 13) for i in range(900)]
+    data = write_rows(tmp_path / "d.csv", ("code", "x", "y"), rows)
+    with opened(str(data)) as source:
+        found = scan(source, "y")
+    request = Request(target="y", groups=[by("code")])
+    with pytest.raises(DataError, match=r"'code' has 600 different values.* code:hashed"):
+        make_plan(found, replace(request, features={"code": "levels"}))
+    made = make_plan(found, replace(request, text={"features": "x, code:hashed"}))
+    assert made.features == {"x": (0.0, 8.0), "code": hashed(256)}
+    assert made.kinds["code"] == "text"
+    assert 'code = "hashed"' in made.toml()
+    config = tmp_path / "settings.toml"
+    config.write_text(made.toml())
+    assert make_plan(found, read_config(config)).features == made.features
+    assert made.model().hashed_fields == {"code": 256}
+
+
+def test_so_many_features_that_no_matrix_holds_them(tmp_path):
+    header = [*(f"c{i}" for i in range(8_200)), "y"]
+    rows = [[i + j for j in range(8_200)] + [i] for i in range(4)]
+    data = write_rows(tmp_path / "d.csv", header, rows)
+    with opened(str(data)) as source:
+        found = scan(source, "y")
+    request = Request(target="y", groups=[where("c3", ">", 2)], features=dict.fromkeys(header[:-1]))
+    with pytest.raises(DataError, match=r"would make 8,200 features.* with --features"):
+        make_plan(found, request)

@@ -130,7 +130,9 @@ class Factor:
         labels = float(target @ target) + self.rest  # ‖y‖²
         size = np.sqrt(matrix.shape[1])
         rounding = 4.0 * EPSILON * np.sqrt(self.folds + size**2)
-        rows = matrix.any(axis=1)  # with fewer rows than columns, most of R is empty
+        # With fewer rows than columns most of R, from some row down, is nothing but rounding.
+        nothing = 0.25 * rounding
+        rows = (_below(matrix) > nothing).any(axis=1)
         left, values, right = np.linalg.svd(matrix[rows], full_matrices=False)
         kept = values > 8.0 * rounding * size
         dependent = int(kept.sum()) < matrix.shape[1]
@@ -147,7 +149,7 @@ class Factor:
         tilt = rounding * size / float(values[kept].min())
         least = best * (1.0 - tilt**2)
         if dependent:
-            least -= 2.0 * unexplained * float(values[~kept].max(initial=0.0)) * reach
+            least -= 2.0 * unexplained * float(values[~kept].max(initial=nothing * size)) * reach
         below = best - max(0.0, np.sqrt(max(0.0, least)) - loose) ** 2
         above = (2.0 * np.sqrt(best) + own) * own
         for share, summed in self.sums:
@@ -196,6 +198,12 @@ class Factor:
             return Fraction(value).limit_denominator(SIMPLE)
         ratio = Fraction(float(self.sample[column])) / Fraction(float(numbers[nearest]))
         return ratio if (ratio > 0) == (value > 0) else -ratio
+
+
+def _below(matrix: Vector) -> Vector:
+    """The lengths of columns, not longer than 1, from each row down."""
+    found: Vector = np.sqrt(np.cumsum(matrix[::-1] ** 2, axis=0)[::-1])
+    return found
 
 
 def _lengths(matrix: Vector) -> Vector:
