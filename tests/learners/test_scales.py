@@ -206,12 +206,11 @@ def test_whatever_comes_states_stay_finite_and_drivers_agree(seed, tmp_path):
     names = [f"c{j}" for j in range(9)]
     x = np.array([[row.get(name, 0.0) for name in names] for row in rows])
     one, two = (
-        gw.replay(x, labels, weights[:, None], learner=learners, clip=False, jobs=jobs)
-        for jobs in (1, 2)
+        gw.replay(x, labels, weights[:, None], learner=learners, jobs=jobs) for jobs in (1, 2)
     )
     assert np.isfinite(one.advice).all()
     assert np.array_equal(one.advice, two.advice)
-    fresh = gw.Groupwise([gw.weight("w")], learners, features=names, clip=False, always_on=False,
+    fresh = gw.Groupwise([gw.weight("w")], learners, features=names, always_on=False, intercept=False,
                          indicators=False)  # fmt: skip
     for row, label, weight, advice in zip(x, labels, weights, one.advice, strict=True):
         ticket = fresh.predict({**dict(zip(names, row.tolist(), strict=True)), "w": weight})
@@ -224,7 +223,8 @@ def test_the_identities_hold_for_stiff_learners(penalty):
     """M is the penalised minimum and ln det(A/λ) that of the matrix, in every mode."""
     generator = np.random.default_rng(0)
     x, y, _ = columns("amounts", 60, generator)
-    model = gw.Groupwise([], Ridge(penalty, forward=True), features=["a", "b", "c"], clip=False)
+    model = gw.Groupwise([], Ridge(penalty, forward=True), features=["a", "b", "c"], clip=False,
+                         intercept=False)  # fmt: skip
     for row, label in zip(x.tolist(), y.tolist(), strict=True):
         model.learn_one(dict(zip("abc", row, strict=True)), label)
     state = state_of(model)
