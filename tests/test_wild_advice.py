@@ -140,6 +140,7 @@ def test_unclipped_advice_too_large_for_its_square():
         clip=False,
         features={"u": None},
         indicators=False,
+        intercept=False,
         always_on=False,
     )
     late = model.predict({"g": "a", "u": 1e99})

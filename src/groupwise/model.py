@@ -309,8 +309,8 @@ class Groupwise(Locked):
         ``largest`` asks only for so many groups: those with most rounds, the largest first.
         """
         with self.lock:
-            names, features = self._registry.names, len(self._encoder.names)
-            return regret_table(self._reduction, names, features, self._version, largest)
+            known = self._registry.names, len(self._encoder.names)
+            return regret_table(self._reduction, *known, self._version, largest)
 
     def best_elsewhere(self, group: str, of: str) -> float:
         """What the best action or policy of the group ``of`` would have lost on ``group``.
@@ -423,13 +423,12 @@ class Groupwise(Locked):
         with self.lock:
             read = self._read(next(frames, None), target)  # the first before anything is copied
             with self.all_or_nothing():
-                while True:
+                found.append(self._replay(read, jobs, progress))
+                memberships.append(read.membership)
+                for following in frames:
+                    read = self._read(following, target)
                     found.append(self._replay(read, jobs, progress))
                     memberships.append(read.membership)
-                    following = next(frames, None)
-                    if following is None:
-                        break
-                    read = self._read(following, target)
         self._encoder.announce()
         prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
         path = path_of(self._reduction)

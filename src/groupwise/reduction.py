@@ -97,11 +97,10 @@ class Reduction:
         self.loss = loss
         self.play = sound_play(aggregator, loss, play, clip)
         self.always_on = always_on
-        self.intercept = intercept
         self.stands_for = 1.0
         """How many rounds a label stands for; more than one where feedback is partial."""
         # Step 1: a learner for every group, made as groups appear.
-        self.banks = banks_of(self.learners, loss, seed, width)
+        self.banks = banks_of(self.learners, loss, seed, width, intercept)
         self.experts = sum(len(bank.columns) for bank in self.banks)
         self.actions = self.banks[0].actions
         # Step 2: the aggregator, with these learners as its experts; and the books.
@@ -347,15 +346,8 @@ class Reduction:
 
     @property
     def comparator(self) -> str:
-        """What ``hindsight`` is the loss of.
-
-        Learners see labels scaled to [0, 1], so that a linear model of theirs says low + θ·x: the
-        same class as θ·x where low is 0 or some feature is 1 in every row.
-        """
-        comparator, loss = self.banks[0].comparator, self.loss
-        if loss.linear_hindsight and loss.ranged and loss.low != 0.0 and not self.intercept:
-            return f"{comparator}, of the form {loss.low:g} + θ·x"
-        return comparator
+        """What ``hindsight`` is the loss of."""
+        return self.banks[0].comparator
 
     def bounds(self, group: int) -> Vector | None:
         """Bounds on the learners' regret on a group; None where what they realised is used."""
@@ -447,7 +439,9 @@ def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool)
     return play
 
 
-def banks_of(learners: Sequence[Any], loss: Loss, seed: int, width: int) -> list[Bank]:
+def banks_of(
+    learners: Sequence[Any], loss: Loss, seed: int, width: int, intercept: bool = False
+) -> list[Bank]:
     """The banks of some learners: compiled ones together in a crew, objects in one of theirs."""
     kinds: dict[Any, list[int]] = {}
     for column, learner in enumerate(learners):
@@ -480,4 +474,7 @@ def banks_of(learners: Sequence[Any], loss: Loss, seed: int, width: int) -> list
                 "the same decision set."
             )
         return made
-    return [Crew(crew, loss), *(bank for bank in made if not isinstance(bank, CompiledBank))]
+    return [
+        Crew(crew, loss, intercept),
+        *(bank for bank in made if not isinstance(bank, CompiledBank)),
+    ]

@@ -41,7 +41,7 @@ def restored(path: str | os.PathLike[str], header: dict[str, Any], arrays: archi
         if header["schema"] == 1:
             arrays = _from_schema_1(arrays)
         if header["schema"] < 4:
-            arrays = _from_sums(arrays)
+            arrays = from_sums(arrays)
         arrays = {**_rests(arrays), **arrays}
         _check_numbers(arrays)
         _check_tickets(header)
@@ -74,7 +74,7 @@ def _from_schema_1(arrays: archive.Arrays) -> archive.Arrays:
     return arrays
 
 
-def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
+def from_sums(arrays: archive.Arrays) -> archive.Arrays:
     """The arrays of a file in which hindsight had sums of products, to 16 digits.
 
     They were of the scaled label; what is added to them will be too.
@@ -103,7 +103,7 @@ def _from_sums(arrays: archive.Arrays) -> archive.Arrays:
         "hindsight.rest": np.zeros(groups),
         "hindsight.labels": np.zeros((groups, TOGETHER)),
         "hindsight.right": none,
-        "hindsight.squares": none,
+        "hindsight.lengths": none,
         "hindsight.few": np.zeros((groups, HELD, features)),
         "hindsight.held": np.zeros((0, TOGETHER, features)),
         "hindsight.factor": np.zeros((0, features, features)),

@@ -220,6 +220,10 @@ def test_a_copy_of_a_table_is_the_table():
         assert getattr(again, name) == getattr(LAYOUT, name)
 
 
+WAYS = (".columns", ".added", ".coarse", ".folds", ".calm", ".summed")
+"""Numbers that choose between ways to the same figures, or say how sure these are."""
+
+
 def figures(path):
     """All that a model says, now and when it goes on; the message where it fails."""
     said = []
@@ -259,6 +263,8 @@ def test_two_arrays_that_change_places_in_a_file_are_seen(tmp_path):
     swapped = set()
     for one, other in itertools.combinations(sorted(arrays), 2):
         a, b = arrays[one], arrays[other]
+        if one.endswith(WAYS) or other.endswith(WAYS):
+            continue
         if (a.shape, a.dtype) == (b.shape, b.dtype) and not np.array_equal(a, b):
             archive.write(path, header, {**arrays, one: b, other: a})
             assert figures(path) != wanted, (one, other)

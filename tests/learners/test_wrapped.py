@@ -37,8 +37,9 @@ def bank_of(learners, seed=5):
 
 class TestDraws:
     def test_a_draw_comes_before_advice_with_seed_number_expert_and_attempt(self):
-        first, second = Die(), Die()
-        bank_of([first, second]).advise(7, 1, AWAKE, ROW)
+        bank = bank_of([Die(), Die()])
+        bank.advise(7, 1, AWAKE, ROW)
+        first, second = bank.prototypes
         assert first.keys == [(5, 7, 0, 1), (5, 7, 6, 1)]
         assert second.keys == [(5, 7, 1, 1), (5, 7, 7, 1)]
 

@@ -19,30 +19,37 @@ SPREAD = 1e4
 """Sums are good as long as Σ 1/σ² over all directions is below this."""
 GROWTH = 4.0
 """Another look is due where Σ x² of a column is so many times what it was at the last."""
-LEAST, MOST = 1e-100, 1e200
-"""Σ x² of columns that sums are good for: their products keep all digits."""
+LEAST, MOST = 1e-50, 1e100
+"""The lengths of columns that sums are good for: their products keep all digits."""
 
 
 @lean
-def far_from_dependent(factor, squares, width):
-    """Is Σ 1/σ² of R with columns of unit length below ``SPREAD``? Writes Σ x² to ``squares``.
+def far_from_dependent(factor, lengths, width):
+    """Is Σ 1/σ² of R with columns of unit length below ``SPREAD``? Writes √Σ x² to ``lengths``.
 
     Σ 1/σ² is the sum of squares of the inverse, which is made below the diagonal, transposed.
     """
     stay_apart()
     for j in range(width):
-        squares[j] = 0.0
+        lengths[j] = 0.0
     for k in range(width):
         for j in range(k, width):
-            squares[j] = fma(factor[k, j], factor[k, j], squares[j])
+            lengths[j] = max(lengths[j], abs(factor[k, j]))
+    for j in range(width):
+        if lengths[j] != 0.0 and not LEAST < lengths[j] < MOST:
+            return False
+        lengths[j] = 0.0
+    for k in range(width):
+        for j in range(k, width):
+            lengths[j] = fma(factor[k, j], factor[k, j], lengths[j])
     spread = 0.0
     for i in range(width):
         pivot = factor[i, i]
         for j in range(i):
             factor[i, j] = 0.0
-        if squares[i] == 0.0:
+        if lengths[i] == 0.0:
             continue
-        if not LEAST < squares[i] < MOST or pivot * pivot * SPREAD < squares[i]:
+        if pivot * pivot * SPREAD < lengths[i]:
             return False
         for k in range(i):
             share = factor[k, i]
@@ -51,17 +58,19 @@ def far_from_dependent(factor, squares, width):
                 factor[i, k] = fma(share, 1.0 / factor[k, k], factor[i, k])
                 for j in range(k):
                     factor[i, j] = fma(share, factor[k, j], factor[i, j])
-        spread += squares[i] / (pivot * pivot)
+        spread += lengths[i] / (pivot * pivot)
         for j in range(i):
-            spread += factor[i, j] * factor[i, j] * squares[j]
+            spread += factor[i, j] * factor[i, j] * lengths[j]
         if not spread < SPREAD:
             return False
+    for j in range(width):
+        lengths[j] = np.sqrt(lengths[j])
     return True
 
 
 @lean
-def to_sums(factor, right, rest, squares, width):
-    """R, z, ρ become G, g and Σ y², given the diagonal of G."""
+def to_sums(factor, right, rest, lengths, width):
+    """R, z, ρ become G, g and Σ y², given the lengths of R's columns."""
     stay_apart()
     rest[0] += dense_dot(right, right, width)
     for i in range(width - 1, -1, -1):
@@ -79,7 +88,7 @@ def to_sums(factor, right, rest, squares, width):
                 for j in range(k, i):
                     factor[i, j] = fma(share, factor[k, j], factor[i, j])
     for i in range(width):
-        factor[i, i] = squares[i]
+        factor[i, i] = lengths[i] * lengths[i]
 
 
 @lean
@@ -109,19 +118,19 @@ def to_factor(factor, right, rest, width):
 
 
 @lean
-def goes_beyond(rows, count, squares, width):
+def goes_beyond(rows, count, lengths, width):
     """Is some number of these rows larger than all of its column before together?"""
     beyond = 0
     for k in range(count):
         for j in range(width):
-            beyond += rows[k, j] * rows[k, j] > squares[j]
+            beyond += abs(rows[k, j]) > lengths[j]
     return beyond > 0
 
 
 @lean
-def has_grown(factor, squares, width):
+def has_grown(factor, lengths, width):
     """Is some column so much longer than at the last look that another is due?"""
     longer = 0
     for j in range(width):
-        longer += factor[j, j] > GROWTH * squares[j]
+        longer += factor[j, j] > GROWTH * lengths[j] * lengths[j]
     return longer > 0

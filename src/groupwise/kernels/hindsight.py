@@ -47,8 +47,8 @@ class Sums(NamedTuple):
     """√w y of the rows held back."""
     right: Vector
     """z; or g."""
-    squares: Vector
-    """Σ x², by column, of the rows that are or were in sums, as of the last look."""
+    lengths: Vector
+    """√Σ x², by column, of the rows that are or were in sums, as of the last look."""
     few: Vector
     """The rows held back, as √w x, in a group that has no factor yet."""
     held: Vector
@@ -69,7 +69,7 @@ SUMS = Layout(
         "rest": ONE,
         "labels": (TOGETHER,),
         "right": (OWN,),
-        "squares": (OWN,),
+        "lengths": (OWN,),
         "few": (HELD, OWN),
         "held": (TOGETHER, OWN),
         "factor": (OWN, OWN),
@@ -138,14 +138,14 @@ def make_room(place, group, width):
                 own.held[k, j], own.few[k, j] = own.few[k, j], 0.0
         return
     due = own.folds[0] & (own.folds[0] + 1) == 0  # after 1, 2, 4, … times
-    if own.calm[0] and goes_beyond(own.held, TOGETHER, own.squares, width):
+    if own.calm[0] and goes_beyond(own.held, TOGETHER, own.lengths, width):
         leave_sums(own, width)
     if own.calm[0]:
         add_outer(own.factor, 1.0, own.held, width, False)
         combine_first(own.right, True, own.held, own.labels, TOGETHER, width)
         own.rest[0] += dense_dot(own.labels, own.labels, TOGETHER)
         own.summed[0] += TOGETHER
-        due = has_grown(own.factor, own.squares, width)
+        due = has_grown(own.factor, own.lengths, width)
         if due:
             leave_sums(own, width)
     else:
@@ -164,7 +164,7 @@ def leave_sums(own, width):
     """Go back to the factor."""
     stay_apart()
     for j in range(width):
-        own.squares[j] = own.factor[j, j]
+        own.lengths[j] = np.sqrt(own.factor[j, j])
     to_factor(own.factor, own.right, own.rest, width)
     own.calm[0] = 0
 
@@ -173,10 +173,10 @@ def leave_sums(own, width):
 def look(own, width):
     """Go over to sums if they are good enough. The rows held back are used up."""
     stay_apart()
-    squares = own.held[0]
-    if TOGETHER * own.folds[0] >= 2 * width and far_from_dependent(own.factor, squares, width):
+    lengths = own.held[0]
+    if TOGETHER * own.folds[0] >= 2 * width and far_from_dependent(own.factor, lengths, width):
         for j in range(width):
-            own.squares[j] = squares[j]
-        to_sums(own.factor, own.right, own.rest, own.squares, width)
+            own.lengths[j] = lengths[j]
+        to_sums(own.factor, own.right, own.rest, own.lengths, width)
         own.calm[0] = 1
         own.summed[0] = TOGETHER * own.folds[0]

@@ -91,21 +91,25 @@ class Crew(Bank):
     ----------
     banks : the compiled banks.
     loss : the model's; with square loss the sums give the best linear model in hindsight.
+    intercept : is there a feature that is 1 in every row?
     """
 
     compiled = True
 
-    def __init__(self, banks: Sequence[CompiledBank], loss: Loss) -> None:
+    def __init__(self, banks: Sequence[CompiledBank], loss: Loss, intercept: bool = False) -> None:
         self.banks = list(banks)
         self.columns = [column for bank in banks for column in bank.columns]
         self.linear = loss.linear_hindsight
+        self.low = loss.low
         if self.linear:
             self.comparator = "the best linear model in hindsight"
         self.sums: Store | None = None
         self.products: Store | None = None
         if self.linear:
-            # A linear model in the label's units is one of the scaled label plus low / range.
-            offset = np.array([loss.low / (loss.high - loss.low) if loss.ranged else 0.0])
+            # A linear model in the label's units is one of the scaled label plus low/(high − low);
+            # with an intercept, so is one of the scaled label itself.
+            shifted = loss.ranged and not intercept
+            offset = np.array([loss.low / (loss.high - loss.low) if shifted else 0.0])
             self.products = Store(gram.GRAMS, parameters=offset)
             self.sums = Store(hindsight.SUMS, parameters=offset)
         self.seen = Store(columns.COLUMNS, keeper=self)
@@ -117,7 +121,7 @@ class Crew(Bank):
         """Go on with sums of the scaled label plus this."""
         for store in self._recorded():
             if offset != store.parameters[0]:
-                self.comparator = "the best linear model of the scaled label in hindsight"
+                self.comparator += f", of the form {self.low:g} + θ·x"
             store.parameters[0] = offset
 
     def _recorded(self) -> list[Store]:
@@ -342,7 +346,17 @@ class Crew(Bank):
         self._extend(1, room(features))
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("banks", "columns", "linear", "comparator", "sums", "products", "seen", "_room")
+        kept = (
+            "banks",
+            "columns",
+            "linear",
+            "low",
+            "comparator",
+            "sums",
+            "products",
+            "seen",
+            "_room",
+        )
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -66,7 +66,7 @@ class Factor:
         self.folds = 0.0
         self.sums: list[tuple[float, Vector]] = []
         """Rows that were added up to 16 digits: by which share of its columns' lengths a sum of
-        products may be wrong, and the squares of the lengths."""
+        products may be wrong, and the lengths."""
 
     def add(self, rows: Vector, labels: Vector) -> None:
         """Fold in rows and labels that are multiplied by √w."""
@@ -105,7 +105,7 @@ class Factor:
         self.rest += max(rest + rest_low, 0.0)
         self.folds += added / TOGETHER
         if coarse > 0.0:
-            self.sums.append((coarse * EPSILON, np.diag(grams.gram) / UNIT / UNIT))
+            self.sums.append((coarse * EPSILON, np.sqrt(np.diag(grams.gram)) / UNIT))
 
     def hindsight(self, power: float) -> Hindsight:
         """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
@@ -135,10 +135,10 @@ class Factor:
             least -= 2.0 * unexplained * float(values[~kept].max()) * reach
         below = best - max(0.0, np.sqrt(max(0.0, least)) - loose) ** 2
         above = (2.0 * np.sqrt(best) + own) * own
-        for share, squares in self.sums:
+        for share, summed in self.sums:
             # A model's loss is wrong by at most this share of (Σ |c_j| + ‖y‖)², where columns are
             # as long as they were in the sums; the more of them there is, the more has to be lost.
-            parts = np.sqrt(np.where(used, squares, 0.0)[used]) / lengths[used]
+            parts = summed[used] / lengths[used]
             along_sums = np.abs(right[kept]) @ parts / values[kept]
             space = 1.0 - 2.0 * share * float(along_sums @ along_sums)
             square = 2.0 * share * (float(np.abs(model) @ parts) + length) ** 2
@@ -164,15 +164,15 @@ def factored(sums: Any, products: Any) -> Factor:
     held = sums.few
     if sums.factor is not None:
         found.matrix[:] = sums.factor
-        squares, held = sums.squares.copy(), sums.held
+        lengths, held = sums.lengths.copy(), sums.held
         if sums.calm[0]:
-            squares[:] = np.diag(sums.factor)
+            lengths[:] = np.sqrt(np.diag(sums.factor))
             rest = np.array([found.rest])
             to_factor(found.matrix, found.right, rest, found.right.size)
             found.rest = float(rest[0])
         found.matrix[:] = np.triu(found.matrix)
         if sums.summed[0] > 0:
-            found.sums.append((4.0 * EPSILON * float(np.sqrt(sums.summed[0])), squares))
+            found.sums.append((4.0 * EPSILON * float(np.sqrt(sums.summed[0])), lengths))
     waiting = int(sums.waiting[0])
     found.add(held[:waiting], sums.labels[:waiting])
     found.add_sums(products)
