@@ -17,6 +17,7 @@ from groupwise.arrays import LARGEST
 from groupwise.errors import SnapshotError
 from groupwise.kernels.gram import UNIT
 from groupwise.kernels.hindsight import HELD, TOGETHER
+from groupwise.kernels.sketch import MISSING
 from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS
 
@@ -103,6 +104,9 @@ def from_sums(arrays: archive.Arrays) -> archive.Arrays:
         "hindsight.rest": np.zeros(groups),
         "hindsight.labels": np.zeros((groups, TOGETHER)),
         "hindsight.right": none,
+        "hindsight.factors": np.repeat(np.where(rows > 0, MISSING, 0)[:, None], 2, axis=1),
+        "hindsight.sketch": np.zeros((groups, 2, features), dtype=np.int64),
+        "hindsight.sample": none,
         "hindsight.lengths": none,
         "hindsight.few": np.zeros((groups, HELD, features)),
         "hindsight.held": np.zeros((0, TOGETHER, features)),

@@ -110,6 +110,16 @@ class Store:
         """A group's record, as arrays that share its memory."""
         return self.layout.of(self.place, group)
 
+    def part(self, group: int, width: int) -> Any:
+        """A group's record in its first columns alone."""
+        own = self.of(group)
+        cut = {
+            name: value[tuple(slice(width) if a == OWN else slice(None) for a in axes)]
+            for (name, axes), value in zip(self.layout.axes.items(), own, strict=True)
+            if value is not None and OWN in axes
+        }
+        return own._replace(**cut)
+
     def reserve(self, groups: Index, widths: Index | int, most: int = 0) -> None:
         """Make sure that these groups have records of at least so many columns.
 

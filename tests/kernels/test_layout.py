@@ -263,7 +263,7 @@ def test_two_arrays_that_change_places_in_a_file_are_seen(tmp_path):
     swapped = set()
     for one, other in itertools.combinations(sorted(arrays), 2):
         a, b = arrays[one], arrays[other]
-        if one.endswith(WAYS) or other.endswith(WAYS):
+        if one.endswith(WAYS) or other.endswith(WAYS) or other == f"{one}_rest":
             continue
         if (a.shape, a.dtype) == (b.shape, b.dtype) and not np.array_equal(a, b):
             archive.write(path, header, {**arrays, one: b, other: a})

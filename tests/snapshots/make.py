@@ -545,9 +545,10 @@ def probe(name: str, model: Any) -> dict[str, Any]:
 def table(model: Any) -> dict[str, Any]:
     """The regret table, group by group: its columns once, then a row for each."""
     found = model.regret()
+    rows = [{k: value for k, value in row.items() if k != "best_error"} for row in found]
     return {
-        "columns": list(found.rows[0]) if found.rows else [],
-        "rows": [plain(list(row.values())) for row in found],
+        "columns": list(rows[0]) if rows else [],
+        "rows": [plain(list(row.values())) for row in rows],
         "comparator": found.comparator.partition(", of the form")[0],  # which came later
         "settled": found.settled,
     }

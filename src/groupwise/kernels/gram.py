@@ -145,7 +145,8 @@ def eliminate(gram, low, moment, moment_low, power, slack, rows, labels):
 
     ``gram`` is symmetric with the parts that rounding took in ``low``, columns of about unit length
     (and all of this is used up); columns of which less than ``slack`` of Σ u² is left depend on the
-    others. Returns how many rows there are, and the two parts of what is left of ``power``.
+    others. Returns how many rows there are, the two parts of what is left of ``power``, and the
+    largest share of Σ u² that is left of a column that depends on others: rounding, of any sign.
     """
     size = gram.shape[0]
     left = np.ones(size, dtype=np.bool_)
@@ -157,7 +158,11 @@ def eliminate(gram, low, moment, moment_low, power, slack, rows, labels):
             if left[i] and gram[i, i] > largest * scale[i]:
                 pivot, largest = i, gram[i, i] / scale[i]
         if pivot < 0:
-            return rank, rest, rest_low
+            noise = 0.0
+            for i in range(size):
+                if left[i]:
+                    noise = max(noise, abs(gram[i, i]) / scale[i])
+            return rank, rest, rest_low, noise
         left[pivot] = False
         square, square_low = gram[pivot, pivot], low[pivot, pivot]
         # A root to full length is enough for R; products are divided by the square itself.
@@ -181,4 +186,4 @@ def eliminate(gram, low, moment, moment_low, power, slack, rows, labels):
                     part, part_low = times(share, share_low, other, low[j, pivot])
                     gram[i, j], low[i, j] = minus(gram[i, j], low[i, j], part, part_low)
                     gram[j, i], low[j, i] = gram[i, j], low[i, j]
-    return size, rest, rest_low
+    return size, rest, rest_low, 0.0

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from groupwise.arrays import Index, Vector
+from groupwise.kernels import sketch
 from groupwise.kernels.addresses import stay_apart
 from groupwise.kernels.calm import far_from_dependent, goes_beyond, has_grown, to_factor, to_sums
 from groupwise.kernels.compiled import Kernel, inlined, lean
@@ -47,6 +48,12 @@ class Sums(NamedTuple):
     """√w y of the rows held back."""
     right: Vector
     """z; or g."""
+    factors: Index
+    """The random factors of the next row in the sketches (``kernels.sketch``); 0 at first."""
+    sketch: Index
+    """Two random combinations of the rows, exactly."""
+    sample: Vector
+    """The first number other than 0 that a column has had."""
     lengths: Vector
     """√Σ x², by column, of the rows that are or were in sums, as of the last look."""
     few: Vector
@@ -69,12 +76,15 @@ SUMS = Layout(
         "rest": ONE,
         "labels": (TOGETHER,),
         "right": (OWN,),
+        "factors": (2,),
+        "sketch": (2, OWN),
+        "sample": (OWN,),
         "lengths": (OWN,),
         "few": (HELD, OWN),
         "held": (TOGETHER, OWN),
         "factor": (OWN, OWN),
     },
-    integers=("waiting", "columns", "folds", "calm", "summed"),
+    integers=("waiting", "columns", "folds", "calm", "summed", "factors", "sketch"),
     late=("held", "factor"),
 )
 sums_of, give_late = SUMS.view, SUMS.give_late
@@ -109,6 +119,7 @@ def record(state, message):
         xi, xv = stretch.positions[first:last], stretch.values[start:stop]
         weight, y = stretch.weights[stretch.entries[i]] * share, stretch.labels[stretch.rows[i]]
         own.power[0] += weight * y * y
+        sketch.add(own, xi, xv)
         if is_dense(own.columns, xi, xv):
             root, count, late = np.sqrt(weight), own.waiting[0], place.late[group] >= 0
             row = own.held[count] if late else own.few[count]

@@ -286,7 +286,8 @@ class Crew(Bank):
         """The scaled loss of the best linear model; None where that is no least-squares fit."""
         if self.sums is None:
             return None
-        sums, products = (store.of(group) for store in self._recorded())
+        width = room(int(self.seen.of(group).count[0]))
+        sums, products = (store.part(group, width) for store in self._recorded())
         return factored(sums, products).hindsight(float(sums.power[0]))
 
     def bounds(self, group: int) -> Vector | None:

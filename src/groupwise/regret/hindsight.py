@@ -23,16 +23,19 @@ those of dependences, and c the best model; without dependences the terms with R
 and the bound holds for *all* models. What this is below ``best`` is its ``error``.
 """
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
-from groupwise.arrays import Vector
+from groupwise.arrays import Flags, Index, Vector
 from groupwise.kernels.calm import to_factor
 from groupwise.kernels.factor import fold
 from groupwise.kernels.gram import ROUNDING, UNIT, eliminate
 from groupwise.kernels.hindsight import TOGETHER
 from groupwise.kernels.layout import room
+from groupwise.kernels.sketch import MISSING, vanishes
 from groupwise.protocols import Hindsight
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -44,6 +47,9 @@ by this: a part along them changes no prediction, so that every model is as good
 others depend on each other but for the last digits; what terms of a thousand times the labels'
 size leave there after they have cancelled is at most a few 1e-11 of it.
 """
+NOTHING, NEAR, SIMPLE = 1e-8, 1e-8, 1000
+"""A coefficient of a dependence that is less than this is none; how close it must be to a fraction,
+and how large the denominator of that may be."""
 SURE, SURE_OF_BEST = 1e-9, 1e-6
 """An error is no matter if it is below so much of 1 + Σ w y² plus so much of the best loss."""
 
@@ -67,6 +73,8 @@ class Factor:
         self.sums: list[tuple[float, Vector]] = []
         """Rows that were added up to 16 digits: by which share of its columns' lengths a sum of
         products may be wrong, and the lengths."""
+        self.sketch: Index | None = None
+        self.sample = np.zeros(size)
 
     def add(self, rows: Vector, labels: Vector) -> None:
         """Fold in rows and labels that are multiplied by √w."""
@@ -82,6 +90,7 @@ class Factor:
     def add_sums(self, grams: Any) -> None:
         """Fold in the sums of products of rows that are mostly zeros (``kernels.gram``)."""
         if grams.gram is None:
+            self.rest += float(grams.power.sum())
             return
         high = np.tril(grams.gram) + np.tril(grams.gram, -1).T
         low = np.triu(grams.gram, 1)
@@ -97,7 +106,7 @@ class Factor:
         added, coarse = float(grams.added[0]), float(grams.coarse[0])
         slack = 64.0 * ROUNDING * (used.size + np.sqrt(added + coarse))
         answer = eliminate(high, low, moment, moment_low, grams.power, slack, rows, labels)
-        rank, rest, rest_low = answer
+        rank, rest, rest_low, noise = answer
         found = np.zeros((rank, self.right.size))
         # Back to the columns' own size, in two steps: one alone might leave the range of numbers.
         found[:, used] = np.ldexp(rows[:rank], exponents) / UNIT
@@ -105,23 +114,29 @@ class Factor:
         self.rest += max(rest + rest_low, 0.0)
         self.folds += added / TOGETHER
         if coarse > 0.0:
-            self.sums.append((coarse * EPSILON, np.sqrt(np.diag(grams.gram)) / UNIT))
+            # What 16 digits leave of a dependence to 32 of them is exactly nothing, or unknown.
+            share = coarse * EPSILON if noise <= slack else 1.0
+            self.sums.append((share, np.sqrt(np.diag(grams.gram)) / UNIT))
 
     def hindsight(self, power: float) -> Hindsight:
         """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
-        lengths = _lengths(self.matrix)
-        used = lengths > 0.0
-        labels = float(self.right @ self.right) + self.rest  # ‖y‖²
+        used = self.matrix.any(axis=0)
         if not used.any():
-            return Hindsight(labels, EPSILON * labels, False)
-        matrix = self.matrix[:, used] / lengths[used]
+            return Hindsight(self.rest, EPSILON * self.rest)
+        # Without the columns that nobody uses, of which there may be more or fewer.
+        matrix, target = self.matrix[np.ix_(used, used)], self.right[used]
+        lengths = _lengths(matrix)
+        matrix = matrix / lengths
+        labels = float(target @ target) + self.rest  # ‖y‖²
         size = np.sqrt(matrix.shape[1])
         rounding = 4.0 * EPSILON * np.sqrt(self.folds + size**2)
-        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+        rows = matrix.any(axis=1)  # with fewer rows than columns, most of R is empty
+        left, values, right = np.linalg.svd(matrix[rows], full_matrices=False)
         kept = values > 8.0 * rounding * size
-        dependent = not kept.all()
-        along = self.right @ left[:, kept]
-        unexplained = float(np.linalg.norm(self.right - left[:, kept] @ along))
+        dependent = int(kept.sum()) < matrix.shape[1]
+        along = target[rows] @ left[:, kept]
+        unspanned = np.concatenate([target[rows] - left[:, kept] @ along, target[~rows]])
+        unexplained = float(np.linalg.norm(unspanned))
         best = min(self.rest + unexplained**2, labels)
         model = (along / values[kept]) @ right[kept]
         length = np.sqrt(labels)
@@ -132,26 +147,60 @@ class Factor:
         tilt = rounding * size / float(values[kept].min())
         least = best * (1.0 - tilt**2)
         if dependent:
-            least -= 2.0 * unexplained * float(values[~kept].max()) * reach
+            least -= 2.0 * unexplained * float(values[~kept].max(initial=0.0)) * reach
         below = best - max(0.0, np.sqrt(max(0.0, least)) - loose) ** 2
         above = (2.0 * np.sqrt(best) + own) * own
         for share, summed in self.sums:
             # A model's loss is wrong by at most this share of (Σ |c_j| + ‖y‖)², where columns are
             # as long as they were in the sums; the more of them there is, the more has to be lost.
-            parts = summed[used] / lengths[used]
+            parts = summed[used] / lengths
             along_sums = np.abs(right[kept]) @ parts / values[kept]
             space = 1.0 - 2.0 * share * float(along_sums @ along_sums)
             square = 2.0 * share * (float(np.abs(model) @ parts) + length) ** 2
             below = min(best, below + square) if space > 0.5 else best
             above += square
         uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
+        if dependent and best > SURE * (1.0 + power):
+            uncertain = uncertain or not self._dependences_are_exact(right[kept], lengths, used)
         return Hindsight(best, float(max(below, above)), bool(uncertain))
+
+    def _dependences_are_exact(self, kept: Vector, lengths: Vector, used: Flags) -> bool:
+        """Is what no direction in ``kept`` spans 0 in every row, to the last bit?
+
+        Each of the columns that the others span is a combination of them. Where its coefficients
+        are near small fractions, or near ratios of numbers that columns have had (a column that is
+        constant in the group), the sketches tell whether it is that, exactly.
+        """
+        if self.sketch is None:
+            return False
+        columns = np.flatnonzero(used)
+        spanned = scipy.linalg.qr(kept, mode="r", pivoting=True)
+        triangle, order = np.triu(spanned[0])[: len(kept)], spanned[1]
+        free, bound = order[: len(kept)], order[len(kept) :]
+        shares = scipy.linalg.solve_triangular(triangle[:, : len(kept)], triangle[:, len(kept) :])
+        for column, share in zip(columns[bound].tolist(), shares.T, strict=True):
+            terms = {column: Fraction(-1)}
+            for other, part in zip(columns[free].tolist(), share.tolist(), strict=True):
+                if abs(part) > NOTHING:
+                    terms[other] = self._fraction(part * lengths[column] / lengths[other], column)
+            if not vanishes(terms, self.sketch):
+                return False
+        return True
+
+    def _fraction(self, value: float, column: int) -> Fraction:
+        """The exact number that a coefficient of a column is likely to be."""
+        numbers = self.sample[self.sample != 0.0]
+        ratios = np.abs(self.sample[column] / numbers)
+        nearest = int(np.argmin(np.abs(ratios - abs(value))))
+        if abs(ratios[nearest] - abs(value)) > NEAR * abs(value):
+            return Fraction(value).limit_denominator(SIMPLE)
+        ratio = Fraction(float(self.sample[column])) / Fraction(float(numbers[nearest]))
+        return ratio if (ratio > 0) == (value > 0) else -ratio
 
 
 def _lengths(matrix: Vector) -> Vector:
     """The lengths of columns whose squares may overflow or vanish."""
-    largest = np.abs(matrix).max(axis=0, initial=0.0)
-    scale = np.where(largest > 0.0, largest, 1.0)
+    scale = np.abs(matrix).max(axis=0)
     lengths: Vector = scale * np.sqrt(np.sum((matrix / scale) ** 2, axis=0))
     return lengths
 
@@ -173,6 +222,8 @@ def factored(sums: Any, products: Any) -> Factor:
         found.matrix[:] = np.triu(found.matrix)
         if sums.summed[0] > 0:
             found.sums.append((4.0 * EPSILON * float(np.sqrt(sums.summed[0])), lengths))
+    if sums.factors[0] != MISSING:
+        found.sketch, found.sample = sums.sketch, sums.sample
     waiting = int(sums.waiting[0])
     found.add(held[:waiting], sums.labels[:waiting])
     found.add_sums(products)
