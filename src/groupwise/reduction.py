@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupwise.arrays import LARGEST, Index, Vector
-from groupwise.errors import ConfigurationError, FeatureError, LabelError
+from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
 from groupwise.kernels.compiled import ready
 from groupwise.kernels.layout import address
@@ -377,17 +377,10 @@ class Reduction:
         A slot that no label has reached is an expert that slept so far, so reserving one for a
         prediction changes no other prediction.
         """
-        try:
-            for store in (self.state, self.books):
-                store.reserve(groups, 0)
-            for bank in self.banks:
-                bank.reserve(groups, features)
-        except (MemoryError, OSError) as problem:
-            raise FeatureError(
-                f"There is no memory for {features:,} features: the learner of a group holds a "
-                "number for every two that its rows have had. Name those to use with "
-                "features=[...], or let values share some with gw.hashed(n)."
-            ) from problem
+        for store in (self.state, self.books):
+            store.reserve(groups, 0)
+        for bank in self.banks:
+            bank.reserve(groups, features)
         if len(masses):
             each = np.asarray(masses, dtype=np.float64)[:, None] / self.experts
             self.state.fill("mass", new, np.repeat(each, self.experts, axis=1))

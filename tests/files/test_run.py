@@ -94,7 +94,7 @@ def test_a_run_of_many_pieces_copies_the_model_once(planned, monkeypatch):
         copied.append(value)
         return copy.deepcopy(value)
 
-    monkeypatch.setattr("groupwise.model.copy", SimpleNamespace(deepcopy=deepcopy))
+    monkeypatch.setattr("groupwise.turns.copy", SimpleNamespace(deepcopy=deepcopy))
     pieces = list(Following(*planned).pieces("test", 1, False))
     assert len(pieces) > 10
     assert len(copied) == 1

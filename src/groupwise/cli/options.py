@@ -35,8 +35,9 @@ FeaturesText = Annotated[
     typer.Option(
         "--features",
         metavar="TEXT",
-        help="Features, such as 'age, bmi:15|55, region'; numbers are scaled from the range given, "
-        "or from the column's. Without it, every usable column.",
+        help="Features, such as 'age, bmi:15|55, region, postcode:hashed'; numbers are scaled from "
+        "the range given, or from the column's; hashed values share 256 features. Without it, "
+        "every usable column.",
         show_default=False,
     ),
 ]

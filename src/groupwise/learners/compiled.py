@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from groupwise.arrays import Index, Vector, capacity
-from groupwise.errors import TooLargeError
+from groupwise.errors import FeatureError, TooLargeError
 from groupwise.kernels import columns, gram, hindsight, stretch
 from groupwise.kernels.cells import of_sparse
 from groupwise.kernels.compiled import Kernel, ready
@@ -189,8 +189,15 @@ class Crew(Bank):
     def _fit(self, groups: Index, counts: Index, features: int) -> None:
         """Make room for so many columns, of so many features, in the records of groups."""
         wanted = rooms(np.where(4 * counts < 3 * features, counts, features))
-        for store in self._stores:
-            store.reserve(groups, wanted, room(features))
+        try:
+            for store in self._stores:
+                store.reserve(groups, wanted, room(features))
+        except (MemoryError, OSError) as problem:
+            raise FeatureError(
+                f"There is no memory for {features:,} features: the learner of a group holds a "
+                "number for every two that its rows have had. Name those to use with "
+                "features=[...], or let values share some with gw.hashed(n)."
+            ) from problem
         if any(x.width.max(initial=0) > self._widest for x in self._stores):
             self._gather()
 

@@ -178,6 +178,7 @@ class Factor:
         if self.sketch is None:
             return False
         columns = np.flatnonzero(used)
+        long = dict(zip(columns.tolist(), lengths.tolist(), strict=True))
         spanned = scipy.linalg.qr(kept, mode="r", pivoting=True)
         triangle, order = np.triu(spanned[0])[: len(kept)], spanned[1]
         free, bound = order[: len(kept)], order[len(kept) :]
@@ -186,7 +187,7 @@ class Factor:
             terms = {column: Fraction(-1)}
             for other, part in zip(columns[free].tolist(), share.tolist(), strict=True):
                 if abs(part) > NOTHING:
-                    terms[other] = self._fraction(part * lengths[column] / lengths[other], column)
+                    terms[other] = self._fraction(part * long[column] / long[other], column)
             if min(terms) < self.firm or not vanishes(terms, self.sketch):
                 return False
         return True
