@@ -122,7 +122,7 @@ class Factor:
 
     def hindsight(self, power: float) -> Hindsight:
         """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
-        used = self.matrix.any(axis=0)
+        used: Flags = np.asarray(self.matrix.any(axis=0))
         if not used.any():
             return Hindsight(self.rest, EPSILON * self.rest)
         # Without the columns that nobody uses, of which there may be more or fewer.
@@ -175,28 +175,28 @@ class Factor:
         """
         if self.sketch is None:
             return False
-        columns = np.flatnonzero(used)
+        columns = np.flatnonzero(used).tolist()
         spanned = scipy.linalg.qr(kept, mode="r", pivoting=True)
         triangle, order = np.triu(spanned[0])[: len(kept)], spanned[1]
         free, bound = order[: len(kept)], order[len(kept) :]
         shares = scipy.linalg.solve_triangular(triangle[:, : len(kept)], triangle[:, len(kept) :])
-        for column, share in zip(columns[bound].tolist(), shares.T, strict=True):
-            terms = {column: Fraction(-1)}
-            for other, part in zip(columns[free].tolist(), share.tolist(), strict=True):
+        for i, share in zip(bound.tolist(), shares.T, strict=True):
+            terms = {columns[i]: Fraction(-1)}
+            for j, part in zip(free.tolist(), share.tolist(), strict=True):
                 if abs(part) > NOTHING:
-                    terms[other] = self._fraction(part * lengths[column] / lengths[other], column)
+                    value = float(part * lengths[i] / lengths[j])
+                    terms[columns[j]] = self._fraction(value, columns[i])
             if min(terms) < self.firm or not vanishes(terms, self.sketch):
                 return False
         return True
 
     def _fraction(self, value: float, column: int) -> Fraction:
         """The exact number that a coefficient of a column is likely to be."""
-        numbers = self.sample[self.sample != 0.0]
-        ratios = np.abs(self.sample[column] / numbers)
-        nearest = int(np.argmin(np.abs(ratios - abs(value))))
-        if abs(ratios[nearest] - abs(value)) > NEAR * abs(value):
+        own, numbers = float(self.sample[column]), self.sample[self.sample != 0.0]
+        far = np.abs(np.abs(own / numbers) - abs(value))
+        if own == 0.0 or far.min() > NEAR * abs(value):
             return Fraction(value).limit_denominator(SIMPLE)
-        ratio = Fraction(float(self.sample[column])) / Fraction(float(numbers[nearest]))
+        ratio = Fraction(own) / Fraction(float(numbers[far.argmin()]))
         return ratio if (ratio > 0) == (value > 0) else -ratio
 
 
