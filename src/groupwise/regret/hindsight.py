@@ -191,7 +191,7 @@ class Factor:
 
     def _fraction(self, value: float, column: int) -> Fraction:
         """The exact number that a coefficient of a column is likely to be."""
-        numbers = self.sample[self.sample != 0.0]
+        numbers = np.append(self.sample[self.sample != 0.0], 1.0)
         ratios = np.abs(self.sample[column] / numbers)
         nearest = int(np.argmin(np.abs(ratios - abs(value))))
         if abs(ratios[nearest] - abs(value)) > NEAR * abs(value):
