@@ -222,7 +222,7 @@ def test_a_copy_of_a_table_is_the_table():
 
 WAYS = (
     *(".columns", ".added", ".coarse", ".folds", ".calm", ".summed", ".firm", ".factors"),
-    *(".sketch", ".checks", ".mass"),
+    *(".sketch", ".sample", ".lengths", ".checks", ".mass"),
 )
 """Numbers that choose between ways to the same figures, or say how sure these are."""
 

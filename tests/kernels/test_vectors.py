@@ -149,8 +149,10 @@ def test_rows_are_absorbed_by_a_triangular_factor(width, scale):
     row[:first] = 0.0
     solved = np.zeros(width + 4)
     before, right_before = matrix.copy(), right.copy()
-    substitute(matrix, row.copy(), solved, first, width)
+    alone = np.zeros(width + 4)
+    substitute(matrix, row.copy(), alone, first, width)
     absorb(matrix, right, row.copy(), solved, weight, label, first, width)
+    assert np.array_equal(solved, alone)
     some = slice(first, width)
     above = np.column_stack([before[some, some], right_before[some]])
     parts = [above, np.sqrt(weight) * np.append(row[some], label)]

@@ -217,25 +217,20 @@ def test_a_million_rounds_on_collinear_columns():
 
 def test_a_million_rounds_on_collinear_columns_with_hardly_a_penalty():
     early, late = long_stream(1_000_000, (4, 3, 2), 1e-6, (100_000, 1_000_000))
-    assert early < 1e-4
-    assert late < 1e-4
-    assert late < 2 * early  # no worse than before, up to chance
+    assert max(early, late) < 1e-9
 
 
-@pytest.mark.parametrize(("penalty", "tolerance"), [(1.0, 1e-9), (1e-6, 1e-4)])
-def test_wide_rows_on_collinear_columns(penalty, tolerance):
-    """From 64 columns on, updates are held back."""
+@pytest.mark.parametrize("penalty", [1.0, 1e-6])
+def test_wide_rows_on_collinear_columns(penalty):
     errors = long_stream(100_000, (30, 20, 20), penalty, (1_000, 100_000))
-    assert max(errors) < tolerance
+    assert max(errors) < 1e-9
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("penalty", "tolerance"), [(1.0, 1e-9), (1e-6, 1e-4)])
-def test_a_million_wide_rows_on_collinear_columns(penalty, tolerance):
-    early, late = long_stream(1_000_000, (30, 20, 20), penalty, (100_000, 1_000_000))
-    assert early < tolerance
-    assert late < tolerance
-    assert late < max(2 * early, 1e-9)
+@pytest.mark.parametrize("penalty", [1.0, 1e-6])
+def test_a_million_wide_rows_on_collinear_columns(penalty):
+    errors = long_stream(1_000_000, (30, 20, 20), penalty, (100_000, 1_000_000))
+    assert max(errors) < 1e-9
 
 
 @pytest.mark.parametrize("penalty", [0.0, -1.0, float("nan"), float("inf"), "1", True, None])
@@ -249,8 +244,8 @@ def test_forward_is_yes_or_no():
         Ridge(1.0, forward=1)  # type: ignore[arg-type]
 
 
-def test_getting_rid_of_rounding_is_the_same_in_both_drivers():
-    """Past 16,384 rounds of a group, with a penalty so small that P and θ are computed anew."""
+def test_stiff_learners_are_the_same_in_both_drivers():
+    """For thousands of rounds, beside a calm one."""
     generator = np.random.default_rng(5)
     level = generator.integers(0, 3, 17_000)
     labels = generator.random(17_000)

@@ -98,14 +98,15 @@ LEARNERS = [
 ]
 
 
-def assert_close(x, y, w, learners, digits):
-    advice = gw.replay(x, y, w[:, None], learner=learners, clip=False).advice
+def assert_close(x, y, w, learners, digits, clip=False):
+    advice = gw.replay(x, y, w[:, None], learner=learners, clip=clip).advice
     assert advice is not None
     for found, learner in zip(advice.reshape(len(y), -1).T, learners, strict=True):
         wanted = refits(x, y, w, learner, digits)
         errors = np.abs(np.clip(found, 0.0, 1.0) - np.clip(wanted, 0.0, 1.0))
         assert errors.max() < RANGE, (learner, int(errors.argmax()))
-        assert (np.abs(found - wanted) <= RANGE * np.maximum(1.0, np.abs(wanted))).all(), learner
+        apart = np.abs(found - wanted) > RANGE * np.maximum(1.0, np.abs(wanted))
+        assert clip or not apart.any(), learner
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -206,17 +207,38 @@ def test_whatever_comes_states_stay_finite_and_drivers_agree(seed, tmp_path):
     names = [f"c{j}" for j in range(9)]
     x = np.array([[row.get(name, 0.0) for name in names] for row in rows])
     one, two = (
-        gw.replay(x, labels, weights[:, None], learner=learners, clip=False, jobs=jobs)
-        for jobs in (1, 2)
+        gw.replay(x, labels, weights[:, None], learner=learners, jobs=jobs) for jobs in (1, 2)
     )
     assert np.isfinite(one.advice).all()
     assert np.array_equal(one.advice, two.advice)
-    fresh = gw.Groupwise([gw.weight("w")], learners, features=names, clip=False, always_on=False,
-                         indicators=False)  # fmt: skip
+    fresh = gw.Groupwise([gw.weight("w")], learners, features=names, always_on=False,
+                         indicators=False, intercept=False)  # fmt: skip
     for row, label, weight, advice in zip(x, labels, weights, one.advice, strict=True):
         ticket = fresh.predict({**dict(zip(names, row.tolist(), strict=True)), "w": weight})
         assert np.array_equal(ticket.advice[0], advice)
         fresh.learn(ticket, label)
+
+
+@pytest.mark.parametrize("penalty", [0.999e-60, 1.001e60, 1e-320])
+def test_a_penalty_leaves_room_for_squares_of_features(penalty):
+    with pytest.raises(gw.errors.ConfigurationError, match="between 1e-60 and 1e\\+60"):
+        Ridge(penalty)
+
+
+@pytest.mark.parametrize("forgetting", [1e-10, 1.5])
+def test_forgetting_leaves_something(forgetting):
+    with pytest.raises(gw.errors.ConfigurationError, match="between 1e-09 and 1"):
+        Ridge(forgetting=forgetting)
+
+
+@pytest.mark.parametrize("penalty", [1e-60, 1e60])
+def test_the_largest_and_smallest_penalties_and_features(penalty):
+    generator = np.random.default_rng(0)
+    x = 1e100 * generator.uniform(-1.0, 1.0, size=(60, 3))
+    x[::2] = generator.normal(size=(30, 3))
+    y, w = generator.random(60), generator.choice([5e-324, 1e-9, 1.0], 60)
+    learners = [Ridge(penalty), Ridge(penalty, True), Ridge(penalty, False, 1e-9)]
+    assert_close(x, y, w, learners, 2_000, clip=True)
 
 
 @pytest.mark.parametrize("penalty", [1e-9, 1.0, 1e9])
@@ -224,7 +246,8 @@ def test_the_identities_hold_for_stiff_learners(penalty):
     """M is the penalised minimum and ln det(A/λ) that of the matrix, in every mode."""
     generator = np.random.default_rng(0)
     x, y, _ = columns("amounts", 60, generator)
-    model = gw.Groupwise([], Ridge(penalty, forward=True), features=["a", "b", "c"], clip=False)
+    model = gw.Groupwise([], Ridge(penalty, forward=True), features=["a", "b", "c"], clip=False,
+                         intercept=False)  # fmt: skip
     for row, label in zip(x.tolist(), y.tolist(), strict=True):
         model.learn_one(dict(zip("abc", row, strict=True)), label)
     state = state_of(model)

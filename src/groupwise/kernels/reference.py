@@ -167,12 +167,13 @@ def absorb(
     first: int,
     width: int,
 ) -> None:
-    """RᵀR += w x xᵀ and Rᵀz += w y x, by rotations; ``rest`` is x, ``solved`` u with Rᵀu = x."""
+    """The same, and on the way RᵀR += w x xᵀ and Rᵀz += w y x, by rotations."""
     growth, error = 1.0, label
     for top in range(first, width, _BLOCK):
         left = rest[top:].copy()
         for i in range(_BLOCK):
-            row, u, z = matrix[top + i, top:], solved[top + i], right[top + i]
+            row, z = matrix[top + i, top:], right[top + i]
+            u = solved[top + i] = left[i] * (1.0 / row[i])
             before = math.sqrt(growth)
             growth += weight * (u * u)
             after = math.sqrt(growth)

@@ -64,16 +64,21 @@ def serve(state, message):
     mine = models_of(place, group)
     width, used = mine.theta.shape[1], stretch.width
     work = stretch.work[first : first + ROOM * width].reshape((ROOM, width))
-    solved, rest, row = work[0, :used], work[1, :used], work[2, :used]
+    solved, rest, before = work[0, :used], work[1, :used], work[2, :used]
     first, last, start, stop = cells_of(stretch, i)
     xi, xv = stretch.positions[first:last], stretch.values[start:stop]
-    top = lay(row, xi, xv)
-    copy_leaned(mine, k, row, rest)
+    top = lay(rest, xi, xv)
+    take_multiples(mine, k, rest)
     solved[:top] = 0.0
-    substitute(mine.inverse[k], rest, solved, top, used)
-    estimate = dense_dot(mine.theta[k], solved, used)
-    entry = stretch.entries[i]
+    entry, y = stretch.entries[i], stretch.labels[stretch.rows[i]]
     weight = stretch.weights[entry] / mine.strength[k]
+    for j in range(used):
+        before[j] = mine.theta[k, j]
+    if task == ADVISE:
+        substitute(mine.inverse[k], rest, solved, top, used)
+    else:
+        absorb(mine.inverse[k], mine.theta[k], rest, solved, weight, y, top, used)
+    estimate = dense_dot(before, solved, used)
     spread = weight * dense_dot(solved, solved, used)
     advice = estimate
     forward = place.parameters[k * EACH + FORWARD] != 0.0
@@ -83,12 +88,10 @@ def serve(state, message):
         stretch.advice[entry * stretch.columns + stretch.column + k] = advice
     if task == ADVISE:
         return stretch.last
-    y = stretch.labels[stretch.rows[i]]
     lost = (y - estimate) / np.sqrt(1.0 + spread)
     mine.minimum[k] += stretch.weights[entry] * lost * lost
     if forward:
         mine.log_determinant[k] += np.log1p(spread)
-    absorb(mine.inverse[k], mine.theta[k], row, solved, weight, y, top, used)
     mine.mass[k] += weight
     rows = mine.stiff[k]
     mine.stiff[k] = rows + 1
@@ -122,11 +125,11 @@ def lay(row, xi, xv):
 
 
 @inlined
-def copy_leaned(mine, learner, row, rest):
-    """x_j − q_j x_p in place of x_j, twice."""
+def take_multiples(mine, learner, row):
+    """x_j − q_j x_p in place of x_j."""
     multiples, x = mine.diagonal[learner], row[mine.pivot[learner]]
     for j in range(row.size):
-        rest[j] = row[j] = fma(-multiples[j], x, row[j])
+        row[j] = fma(-multiples[j], x, row[j])
 
 
 @inlined
@@ -207,7 +210,7 @@ def lean_no_more(mine, learner):
 def is_calm(mine, learner, parameters, work):
     """Is the mean of Σ P_jj x_j² below CALM? Columns that no row has used do not count."""
     factor, width = mine.inverse[learner], mine.theta.shape[1]
-    solved, rest, row = work[0], work[1], work[2]
+    solved, rest = work[0], work[1]
     unused = np.sqrt(parameters[learner * EACH + PENALTY])
     total = 0.0
     for j in range(width):
@@ -216,10 +219,10 @@ def is_calm(mine, learner, parameters, work):
             cell = original(mine, learner, i, j)
             power += cell * cell
         if power != unused * unused:
-            row[:] = 0.0
+            rest[:] = 0.0
             solved[:] = 0.0
-            row[j] = 1.0
-            copy_leaned(mine, learner, row, rest)
+            rest[j] = 1.0
+            take_multiples(mine, learner, rest)
             substitute(factor, rest, solved, j // LANES * LANES, width)
             total += power * dense_dot(solved, solved, width)
     return total < CALM * mine.mass[learner]
@@ -357,11 +360,10 @@ def restore_penalty(mine, parameters):
                 if used[j]:
                     top = j // LANES * LANES
                     work[:] = 0.0
-                    work[2, j] = 1.0
-                    copy_leaned(mine, k, work[2], work[1])
+                    work[1, j] = 1.0
+                    take_multiples(mine, k, work[1])
                     added = penalty * (1.0 - strength)
-                    substitute(factor, work[1], work[0], top, width)
-                    absorb(factor, theta, work[2], work[0], added, 0.0, top, width)
+                    absorb(factor, theta, work[1], work[0], added, 0.0, top, width)
             mine.mass[k] *= strength
             mine.strength[k] = 1.0
             if was_calm:

@@ -155,6 +155,20 @@ class _Four:
 
         emit.tiles(b.sub(width, self.after), tile, 2 * WIDTH)
 
+    def solve(self, rest: Any) -> list[Any]:
+        """The next four numbers u of Rᵀu = x, where ``rest`` is what is left of x."""
+        emit, b = self.emit, self.emit.builder
+        left, found = self.numbers(rest), []
+        for i in range(LANES):
+            # The division waits for nothing.
+            pivot = emit.element(self.cells, emit.offset(self.starts[i], i))
+            inverse = b.fdiv(ir.Constant(DOUBLE, 1.0), pivot)
+            for m, number in enumerate(found):
+                cell = emit.element(self.cells, emit.offset(self.starts[m], i))
+                left[i] = b.fma(b.fneg(number), cell, left[i])
+            found.append(b.fmul(left[i], inverse))
+        return found
+
 
 @loop
 def substitute(typing_context, matrix, rest, solved, first, width):
@@ -167,15 +181,7 @@ def substitute(typing_context, matrix, rest, solved, first, width):
         b = emit.builder
         with emit.count_to(b.sdiv(b.sub(width, first), emit.word(LANES))) as block:
             four = _Four(emit, cells, stride, b.add(first, b.mul(block, emit.word(LANES))))
-            left, found = four.numbers(rest), []
-            for i in range(LANES):
-                # The division waits for nothing.
-                pivot = emit.element(cells, emit.offset(four.starts[i], i))
-                inverse = b.fdiv(ir.Constant(DOUBLE, 1.0), pivot)
-                for m, number in enumerate(found):
-                    cell = emit.element(cells, emit.offset(four.starts[m], i))
-                    left[i] = b.fma(b.fneg(number), cell, left[i])
-                found.append(b.fmul(left[i], inverse))
+            found = four.solve(rest)
             emit.store(four.vector(found), solved, four.top)
             four.subtract(rest, width, found, [])
 
@@ -191,10 +197,9 @@ def substitute(typing_context, matrix, rest, solved, first, width):
 
 @loop
 def absorb(typing_context, matrix, right, rest, solved, weight, label, first, width):
-    """RᵀR += w x xᵀ and Rᵀz += w y x, by rotations.
+    """The same, and on the way RᵀR += w x xᵀ and Rᵀz += w y x, by rotations.
 
-    ``matrix`` is R, ``right`` z, ``rest`` x, which is 0 before ``first`` and is used up, and
-    ``solved`` u with Rᵀu = x. With τ_j = 1 + w Σ_{i≤j} u_i², for one j after another
+    ``matrix`` is R and ``right`` z. With τ_j = 1 + w Σ_{i≤j} u_i², for one j after another
 
         R_j ← √(τ_{j−1}/τ_j) R_j + w u_j/√(τ_{j−1} τ_j) x,    x ← x − u_j R_j (the old one),
 
@@ -206,17 +211,17 @@ def absorb(typing_context, matrix, right, rest, solved, weight, label, first, wi
         growth, error = (cgutils.alloca_once(b, DOUBLE) for _ in range(2))
         b.store(ir.Constant(DOUBLE, 1.0), growth)
         b.store(label, error)
+        lanes = [ir.Constant(LANE, i) for i in range(LANES)]
         with emit.count_to(b.sdiv(b.sub(width, first), emit.word(LANES))) as block:
             four = _Four(emit, cells, stride, b.add(first, b.mul(block, emit.word(LANES))))
-            u, z = emit.load(solved, four.top, LANES), emit.load(right, four.top, LANES)
-            numbers = four.numbers(solved)
+            found = four.solve(rest)
+            u, z = four.vector(found), emit.load(right, four.top, LANES)
+            emit.store(u, solved, four.top)
             added = b.fmul(emit.splat(weight, LANES), b.fmul(u, u))
             totals, errors = [b.load(growth)], [b.load(error)]
-            for i in range(LANES):
-                lane = ir.Constant(LANE, i)
+            for number, lane in zip(found, lanes, strict=True):
                 totals.append(b.fadd(totals[-1], b.extract_element(added, lane)))
-                old = b.extract_element(z, lane)
-                errors.append(b.fma(b.fneg(numbers[i]), old, errors[-1]))
+                errors.append(b.fma(b.fneg(number), b.extract_element(z, lane), errors[-1]))
             b.store(totals[-1], growth)
             b.store(errors[-1], error)
             before, after = (emit.root(four.vector(part)) for part in (totals[:-1], totals[1:]))
@@ -224,10 +229,7 @@ def absorb(typing_context, matrix, right, rest, solved, weight, label, first, wi
             gain = b.fdiv(b.fmul(emit.splat(weight, LANES), b.fdiv(u, after)), before)
             new = emit.fma(gain, four.vector(errors[:-1]), b.fmul(keep, z))
             emit.store(new, right, four.top)
-            turns = [
-                [b.extract_element(part, ir.Constant(LANE, i)) for i in range(LANES)]
-                for part in (keep, gain)
-            ]
+            turns = [[b.extract_element(part, lane) for lane in lanes] for part in (keep, gain)]
             left = emit.load(rest, four.top, LANES)
             for i, start in enumerate(four.starts):
                 row = emit.load(cells, start, LANES)
@@ -236,8 +238,8 @@ def absorb(typing_context, matrix, right, rest, solved, weight, label, first, wi
                 # Below the diagonal there is nothing, and nothing comes to it.
                 order = [*range(i), *range(LANES + i, 2 * LANES)]
                 emit.store(emit.shuffle(row, turned, order), cells, start)
-                left = emit.fma(b.fneg(emit.splat(numbers[i], LANES)), row, left)
-            four.subtract(rest, width, numbers, turns)
+                left = emit.fma(b.fneg(emit.splat(found[i], LANES)), row, left)
+            four.subtract(rest, width, found, turns)
 
     def generate(context, builder, signature, arguments):
         emit = Emitter(context, builder)

@@ -16,6 +16,10 @@ from groupwise.learners.compiled import CompiledBank
 from groupwise.protocols import Setting
 from groupwise.store import Arrays
 
+SMALLEST, LARGEST = 1e-60, 1e60
+"""Penalties with which x²/λ is finite for every feature that is let in."""
+BRIEFEST = 1e-9
+"""The fastest forgetting after which what is left of A can still be told from nothing."""
 _alone = threading.Lock()
 """Threads that need the same kernel wait for one of them to compile it."""
 
@@ -37,11 +41,15 @@ class Ridge:
     by 0: new features in mid-stream are exact. The intercept is a feature that is 1 in every row
     (``Groupwise(intercept=True)``, the default), shrunk like every other.
 
+    Features may be of any size and have any offset (timestamps, amounts, collinear columns): where
+    P would lose digits, the learner keeps the triangular factor of A instead, and rotations take
+    in the rows. The advice is that of exact arithmetic to 1e-7 of the label's range.
+
     Parameters
     ----------
-    penalty : λ > 0.
+    penalty : λ, from 1e-60 to 1e60.
     forward : shrink the advice as the forward algorithm does.
-    forgetting : γ in (0, 1]; with γ < 1 the learner follows a drifting group. A round of weight w
+    forgetting : γ from 1e-9 to 1; with γ < 1 the learner follows a drifting group. A round of weight w
         multiplies all that was learned before by γʷ, A ← γʷ(A + w x xᵀ), exactly. The penalty fades
         with it and is renewed whenever it has faded to a millionth, so P stays bounded.
 
@@ -73,8 +81,14 @@ class Ridge:
                 raise ConfigurationError(f"{name} must be a number, not {value!r}.")
             if not (math.isfinite(value) and value > 0.0):
                 raise ConfigurationError(f"{name} must be positive and finite, not {value!r}.")
-        if self.forgetting > 1.0:
-            raise ConfigurationError(f"forgetting must be at most 1, not {self.forgetting!r}.")
+        if not SMALLEST <= self.penalty <= LARGEST:
+            raise ConfigurationError(
+                f"penalty must be between {SMALLEST:g} and {LARGEST:g}, not {self.penalty!r}."
+            )
+        if not BRIEFEST <= self.forgetting <= 1.0:
+            raise ConfigurationError(
+                f"forgetting must be between {BRIEFEST:g} and 1, not {self.forgetting!r}."
+            )
         if not isinstance(self.forward, bool):
             raise ConfigurationError(f"forward must be True or False, not {self.forward!r}.")
 
