@@ -122,7 +122,7 @@ class Factor:
 
     def hindsight(self, power: float) -> Hindsight:
         """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
-        used = self.matrix.any(axis=0)
+        used: Flags = (self.matrix != 0.0).any(axis=0)
         if not used.any():
             return Hindsight(self.rest, EPSILON * self.rest)
         # Without the columns that nobody uses, of which there may be more or fewer.
