@@ -20,7 +20,9 @@ and of all models whose part along dependences is at most ``REACH`` ‖y‖ none
 
 with t = η √d / σ for the least σ that is not a dependence, the norm of u·z and the largest σ = s
 those of dependences, and c the best model; without dependences the terms with REACH are not there,
-and the bound holds for *all* models. What this is below ``best`` is its ``error``.
+and the bound holds for *all* models. What this is below ``best`` is its ``error``. Where all
+dependences are exact (``kernels.sketch`` tells), a part along them changes no prediction, and the
+bound holds for all models again; where one is not, ``best`` is uncertain.
 """
 
 from fractions import Fraction
@@ -42,10 +44,8 @@ EPSILON = float(np.finfo(np.float64).eps)
 REACH = 1000.0
 """How large models along dependences of the columns may be, in units of the labels' length.
 
-Columns that depend on each other exactly, like the levels of a field and a constant, lose nothing
-by this: a part along them changes no prediction, so that every model is as good as one without. The
-others depend on each other but for the last digits; what terms of a thousand times the labels'
-size leave there after they have cancelled is at most a few 1e-11 of it.
+What terms of a thousand times the labels' size leave there after they have cancelled is at most a
+few 1e-11 of it.
 """
 NOTHING, NEAR, SIMPLE = 1e-8, 1e-8, 1000
 """A coefficient of a dependence that is less than this is none; how close it must be to a fraction,
@@ -122,7 +122,7 @@ class Factor:
 
     def hindsight(self, power: float) -> Hindsight:
         """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
-        used: Flags = np.asarray(self.matrix.any(axis=0))
+        used: Flags = (self.matrix != 0.0).any(axis=0)
         if not used.any():
             return Hindsight(self.rest, EPSILON * self.rest)
         # Without the columns that nobody uses, of which there may be more or fewer.
@@ -161,9 +161,12 @@ class Factor:
             square = 2.0 * share * (float(np.abs(model) @ parts) + length) ** 2
             below = min(best, below + square) if space > 0.5 else best
             above += square
-        uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
         if dependent and best > SURE * (1.0 + power):
-            uncertain = uncertain or not self._dependences_are_exact(right[kept], lengths, used)
+            whole = np.zeros(used.size)
+            whole[used] = lengths
+            if not self._dependences_are_exact(right[kept], whole, used):
+                below = best
+        uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
         return Hindsight(best, float(max(below, above)), bool(uncertain))
 
     def _dependences_are_exact(self, kept: Vector, lengths: Vector, used: Flags) -> bool:
