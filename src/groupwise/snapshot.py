@@ -163,7 +163,7 @@ def _check_numbers(arrays: archive.Arrays) -> None:
             if ((array < 0) | (array >= np.where(late, TOGETHER, HELD))).any():
                 raise ValueError(f"{name} is more than there is room for")
         if name.startswith(("hindsight.", "products.")) and array.dtype.kind == "i":
-            least = -1 if name.endswith((".rows", ".place")) else 0
+            least = -1 if name.endswith((".factors", ".place")) else 0
             most = arrays.get("columns.count", 0) if name.endswith(".columns") else MOST
             if ((array < least) | (array > most)).any():
                 raise ValueError(f"{name} is no count")

@@ -1,5 +1,7 @@
 """Each group's own columns, against a plain list of the features that its rows have had."""
 
+from typing import Any
+
 import numpy as np
 import pandas
 import pytest
@@ -78,7 +80,7 @@ def test_a_group_is_as_wide_as_its_own_rows():
     model = gw.Groupwise([gw.by("shop")])
     for row, label in shop(600):
         model.learn_one(row, label)
-    crew = model._reduction.banks[0]
+    crew: Any = model._reduction.banks[0]
     counts = dict(zip(model.group_names, crew.seen.column("count", 13)[:, 0].tolist(), strict=True))
     assert counts.pop("always_on") >= 12 + 72
     assert (

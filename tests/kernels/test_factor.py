@@ -133,7 +133,8 @@ print([[x.hex() for x in part.ravel()] for part in folded(*problem(75, 21), toge
     ids=str,
 )
 def test_the_same_bits_on_every_machine_and_without_a_compiler(setting):
-    wanted = [[x.hex() for x in part.ravel()] for part in folded(*problem(75, 21), together=32)[:2]]
+    x, y = problem(75, 21)
+    wanted = [[value.hex() for value in part.ravel()] for part in folded(x, y, 32)[:2]]
     ran = subprocess.run(
         [sys.executable, "-c", BITS],
         env={**os.environ, **setting},

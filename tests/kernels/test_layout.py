@@ -220,7 +220,10 @@ def test_a_copy_of_a_table_is_the_table():
         assert getattr(again, name) == getattr(LAYOUT, name)
 
 
-WAYS = (".columns", ".added", ".coarse", ".folds", ".calm", ".summed", ".mass", ".checks")
+WAYS = (
+    *(".columns", ".added", ".coarse", ".folds", ".calm", ".summed", ".firm", ".factors"),
+    *(".sketch", ".sample", ".lengths", ".checks", ".mass"),
+)
 """Numbers that choose between ways to the same figures, or say how sure these are."""
 
 

@@ -84,8 +84,9 @@ def record(state, message):
     place, stretch = open_place(state), open_stretch(message)
     group, offset = stretch.group, place.parameters[0]
     own = grams_of(place, group)
-    stride = own.gram.shape[1]
-    cells = own.gram.reshape(stride * stride)
+    stride, cells = own.moment.size, own.moment
+    if place.late[group] >= 0:
+        cells = own.gram.reshape(stride * stride)
     for i in range(stretch.first, stretch.last):
         first, last, start, stop = cells_of(stretch, i)
         xi, xv = stretch.positions[first:last], stretch.values[start:stop]

@@ -17,7 +17,7 @@ from groupwise.arrays import Index
 from groupwise.kernels.compiled import inlined
 
 PRIME = (1 << 31) - 1
-MISSING = -1
+MISSING = PRIME
 """What stands for the random factors where rows are missing in the sums: in files that had none."""
 SEEDS = (1_043_618_065, 77_465_321)
 """The factors of the first row."""

@@ -20,7 +20,9 @@ and of all models whose part along dependences is at most ``REACH`` ‖y‖ none
 
 with t = η √d / σ for the least σ that is not a dependence, the norm of u·z and the largest σ = s
 those of dependences, and c the best model; without dependences the terms with REACH are not there,
-and the bound holds for *all* models. What this is below ``best`` is its ``error``.
+and the bound holds for *all* models. What this is below ``best`` is its ``error``. Where all
+dependences are exact (``kernels.sketch`` tells), a part along them changes no prediction, and the
+bound holds for all models again; where one is not, ``best`` is uncertain.
 """
 
 from fractions import Fraction
@@ -42,10 +44,8 @@ EPSILON = float(np.finfo(np.float64).eps)
 REACH = 1000.0
 """How large models along dependences of the columns may be, in units of the labels' length.
 
-Columns that depend on each other exactly, like the levels of a field and a constant, lose nothing
-by this: a part along them changes no prediction, so that every model is as good as one without. The
-others depend on each other but for the last digits; what terms of a thousand times the labels'
-size leave there after they have cancelled is at most a few 1e-11 of it.
+What terms of a thousand times the labels' size leave there after they have cancelled is at most a
+few 1e-11 of it.
 """
 NOTHING, NEAR, SIMPLE = 1e-8, 1e-8, 1000
 """A coefficient of a dependence that is less than this is none; how close it must be to a fraction,
@@ -122,7 +122,7 @@ class Factor:
 
     def hindsight(self, power: float) -> Hindsight:
         """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
-        used = self.matrix.any(axis=0)
+        used: Flags = (self.matrix != 0.0).any(axis=0)
         if not used.any():
             return Hindsight(self.rest, EPSILON * self.rest)
         # Without the columns that nobody uses, of which there may be more or fewer.
@@ -163,9 +163,12 @@ class Factor:
             square = 2.0 * share * (float(np.abs(model) @ parts) + length) ** 2
             below = min(best, below + square) if space > 0.5 else best
             above += square
-        uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
         if dependent and best > SURE * (1.0 + power):
-            uncertain = uncertain or not self._dependences_are_exact(right[kept], lengths, used)
+            whole = np.zeros(used.size)
+            whole[used] = lengths
+            if not self._dependences_are_exact(right[kept], whole, used):
+                below = best
+        uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
         return Hindsight(best, float(max(below, above)), bool(uncertain))
 
     def _dependences_are_exact(self, kept: Vector, lengths: Vector, used: Flags) -> bool:
@@ -177,29 +180,28 @@ class Factor:
         """
         if self.sketch is None:
             return False
-        columns = np.flatnonzero(used)
-        long = dict(zip(columns.tolist(), lengths.tolist(), strict=True))
+        columns = np.flatnonzero(used).tolist()
         spanned = scipy.linalg.qr(kept, mode="r", pivoting=True)
         triangle, order = np.triu(spanned[0])[: len(kept)], spanned[1]
         free, bound = order[: len(kept)], order[len(kept) :]
         shares = scipy.linalg.solve_triangular(triangle[:, : len(kept)], triangle[:, len(kept) :])
-        for column, share in zip(columns[bound].tolist(), shares.T, strict=True):
-            terms = {column: Fraction(-1)}
-            for other, part in zip(columns[free].tolist(), share.tolist(), strict=True):
+        for i, share in zip(bound.tolist(), shares.T, strict=True):
+            terms = {columns[i]: Fraction(-1)}
+            for j, part in zip(free.tolist(), share.tolist(), strict=True):
                 if abs(part) > NOTHING:
-                    terms[other] = self._fraction(part * long[column] / long[other], column)
+                    value = float(part * lengths[i] / lengths[j])
+                    terms[columns[j]] = self._fraction(value, columns[i])
             if min(terms) < self.firm or not vanishes(terms, self.sketch):
                 return False
         return True
 
     def _fraction(self, value: float, column: int) -> Fraction:
         """The exact number that a coefficient of a column is likely to be."""
-        numbers = self.sample[self.sample != 0.0]
-        ratios = np.abs(self.sample[column] / numbers)
-        nearest = int(np.argmin(np.abs(ratios - abs(value))))
-        if abs(ratios[nearest] - abs(value)) > NEAR * abs(value):
+        own, numbers = float(self.sample[column]), self.sample[self.sample != 0.0]
+        far = np.abs(np.abs(own / numbers) - abs(value))
+        if own == 0.0 or far.min() > NEAR * abs(value):
             return Fraction(value).limit_denominator(SIMPLE)
-        ratio = Fraction(float(self.sample[column])) / Fraction(float(numbers[nearest]))
+        ratio = Fraction(own) / Fraction(float(numbers[far.argmin()]))
         return ratio if (ratio > 0) == (value > 0) else -ratio
 
 
