@@ -104,6 +104,7 @@ def from_sums(arrays: archive.Arrays) -> archive.Arrays:
         "hindsight.rest": np.zeros(groups),
         "hindsight.labels": np.zeros((groups, TOGETHER)),
         "hindsight.right": none,
+        "hindsight.firm": counted,
         "hindsight.factors": np.repeat(np.where(rows > 0, MISSING, 0)[:, None], 2, axis=1),
         "hindsight.sketch": np.zeros((groups, 2, features), dtype=np.int64),
         "hindsight.sample": none,

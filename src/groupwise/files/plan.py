@@ -30,6 +30,8 @@ LEVELS = 50
 """A text column with more levels is neither proposed as groups nor a feature."""
 MANY = 1_000
 """So many groups from one column deserve a warning."""
+FEATURES = 8_192
+"""So many features, of which every two have a number in a group's matrix: half a gigabyte."""
 MOST = 3
 """Models to be compared at a time, for the sake of tables and colours."""
 NARROWEST, WIDEST = 1e-100, 1e100
@@ -183,6 +185,7 @@ def make_plan(
             f"{shown(scan.source.name)} has no column besides the label that could be a feature or "
             "a group."
         )
+    _check_width(scan, groups, features, indicators)
     warnings += remarks(scan, groups, features, label.name)
     if not (request.intercept or spans_constant(groups, features, indicators)):
         warnings.append(
@@ -304,6 +307,20 @@ def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, fl
                 f"range {low:g},{high:g}. Give a range that holds every label."
             )
     return low, high
+
+
+def _check_width(scan: Scan, groups: Sequence[Group], features: Features, indicators: bool) -> None:
+    """Refuse more features than the matrices of a group have room for."""
+    own = [one.columns if isinstance(one, Hashed) else 1 for one in features.values()]
+    texts = [scan.columns[name].distinct - 1 for name, one in features.items() if one is None]
+    named = [scan.columns[one.column].distinct for one in groups if isinstance(one, By)]
+    width = sum(own) + sum(texts) + indicators * sum(min(many, 2 * COLUMNS) for many in named)
+    if width > FEATURES:
+        raise DataError(
+            f"{shown(scan.source.name)} would make {width:,} features, and the model of a group "
+            f"holds a number for every two of them: {8e-9 * width**2:,.0f} GB. Name at most "
+            f"{FEATURES:,} with --features, or leave columns out with --drop."
+        )
 
 
 def _looked_ahead(request: Request, features: Features) -> tuple[str, ...]:

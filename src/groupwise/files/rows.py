@@ -102,8 +102,9 @@ def _frames(source: Source, kinds: Mapping[str, Kind], target: str | None = None
     """
     start = 0
     for table, position in source.chunks(list(kinds)):
-        required = [target] if source.format == "JSON Lines" else kinds
-        absent = [name for name in kinds if name in required and name not in table.column_names]
+        required = {target} if source.format == "JSON Lines" else kinds.keys()
+        there = {*table.column_names}
+        absent = [name for name in kinds if name in required and name not in there]
         if absent and not start:
             what = "for the label" if absent[0] == target else "that the model reads"
             raise unknown_column(absent[0], table.column_names, source.name, what)

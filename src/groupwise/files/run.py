@@ -107,8 +107,8 @@ class Following:
     ) -> "Iterator[tuple[Piece, FrameReplay]]":
         """The rows, so many at a time, once they are learned."""
         rows, plan = self.scan.rows, self.plan
-        # Few enough at a time that even a short stream has curves.
-        size = max(1, min(AT_MOST, -(-rows // POINTS)))
+        # Few enough at a time that even a short stream has curves, of as many points as they get.
+        size = max(1, min(AT_MOST, -(-rows // points(1, len(plan.features)))))
         # On an error the model is thrown away, and with one copy of it before the first row.
         with self.model.all_or_nothing(), progress_bar(rows, what, progress) as advance:
             for piece in pieces(self.scan, plan.kinds, plan.order, size):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from groupwise.errors import DataError
-from groupwise.files.source import Source, column_of
+from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import amount, listed, quoted, shown
 from groupwise.progress import progress_bar
 
@@ -19,6 +19,8 @@ MISSING = ("NA", "N/A", "NaN", "nan", "null")
 """What stands for a missing number, besides an empty cell."""
 EXACT = 2**53
 """Whole numbers beyond it are identifiers: as numbers some would fall together."""
+TOGETHER = 256
+"""Rows that are looked at together, where a file is so wide that it comes in fewer."""
 COUNTED = 20_000
 """Distinct values are counted up to here."""
 
@@ -153,7 +155,7 @@ def scan(
     found = Scan(source, 0, {})
     keys: list[Any] = []
     with progress_bar(source.size, "first pass", progress) as advance:
-        for table, position in source.chunks():
+        for table, position in gathered(source.chunks()):
             found.columns |= {  # a field that appears later was missing so far
                 name: Profile(name, "number", found.rows, found.rows, min(found.rows, 1))
                 for name in table.column_names
@@ -181,6 +183,22 @@ def scan(
         found.column(order, "to sort by")
         found.keys = pa.chunked_array(keys)
     return found
+
+
+def gathered(chunks: Chunks) -> Chunks:
+    """The same rows, enough at a time that looking at a column costs more than finding it."""
+    held: list[pa.Table] = []
+    position = 0
+    for table, position in chunks:
+        if held and table.schema != held[0].schema:
+            yield pa.concat_tables(held), position
+            held = []
+        held.append(table)
+        if sum(one.num_rows for one in held) >= TOGETHER:
+            yield pa.concat_tables(held), position
+            held = []
+    if held:
+        yield pa.concat_tables(held), position
 
 
 def _look(profile: Profile, table: pa.Table, labels: Any) -> Any:

@@ -367,5 +367,7 @@ READERS = {"CSV": _csv, "JSON Lines": _json_lines, "Parquet": _parquet}
 
 def column_of(table: pa.Table, name: str) -> Any:
     """A column of a chunk; missing in all rows where the chunk does not have it."""
-    known = name in table.column_names
-    return table.column(name) if known else pa.chunked_array([pa.nulls(len(table), pa.string())])
+    place = table.schema.get_field_index(name)  # by a table of names, whatever their number
+    if place < 0:
+        return pa.chunked_array([pa.nulls(len(table), pa.string())])
+    return table.column(place)

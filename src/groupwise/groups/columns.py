@@ -116,6 +116,7 @@ class Table:
         try:
             self._frame: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
             self.names = list(self._frame.columns)
+            self._known = set(self.names)
         except Exception as problem:
             raise error(
                 f"A {type(frame).__name__} cannot be read as a frame: {problem} "
@@ -125,7 +126,7 @@ class Table:
         self._columns: dict[str, Column] = {}
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
+        return name in self._known
 
     def column(self, name: str) -> Column:
         """Read a column."""

@@ -84,6 +84,8 @@ def record(state, message):
     place, stretch = open_place(state), open_stretch(message)
     group, offset = stretch.group, place.parameters[0]
     own = grams_of(place, group)
+    stride = own.gram.shape[1]
+    cells = own.gram.reshape(stride * stride)
     for i in range(stretch.first, stretch.last):
         first, last, start, stop = cells_of(stretch, i)
         xi, xv = stretch.positions[first:last], stretch.values[start:stop]
@@ -92,12 +94,12 @@ def record(state, message):
         if place.late[group] < 0:
             give_late(place, group)
             own = grams_of(place, group)
+            cells = own.gram.reshape(stride * stride)
         root = np.sqrt(stretch.weights[stretch.entries[i]] * stretch.stands_for[0])
         label = root * (stretch.labels[stretch.rows[i]] + offset)
         own.added[0] += 1
         add_product(own.power, own.power, 0, 1, label, label)
-        scale, stride = UNIT * root, own.gram.shape[1]
-        cells = own.gram.reshape(own.gram.size)
+        scale = UNIT * root
         for k in range(xi.size):
             factor, at = scale * xv[k], xi[k]
             if factor == 0.0:

@@ -48,6 +48,8 @@ class Sums(NamedTuple):
     """√w y of the rows held back."""
     right: Vector
     """z; or g."""
+    firm: Index
+    """So many of the first columns were found to be far from dependent, so they are for ever."""
     factors: Index
     """The random factors of the next row in the sketches (``kernels.sketch``); 0 at first."""
     sketch: Index
@@ -76,6 +78,7 @@ SUMS = Layout(
         "rest": ONE,
         "labels": (TOGETHER,),
         "right": (OWN,),
+        "firm": ONE,
         "factors": (2,),
         "sketch": (2, OWN),
         "sample": (OWN,),
@@ -84,7 +87,7 @@ SUMS = Layout(
         "held": (TOGETHER, OWN),
         "factor": (OWN, OWN),
     },
-    integers=("waiting", "columns", "folds", "calm", "summed", "factors", "sketch"),
+    integers=("waiting", "columns", "folds", "calm", "summed", "firm", "factors", "sketch"),
     late=("held", "factor"),
 )
 sums_of, give_late = SUMS.view, SUMS.give_late
@@ -190,4 +193,6 @@ def look(own, width):
             own.lengths[j] = lengths[j]
         to_sums(own.factor, own.right, own.rest, own.lengths, width)
         own.calm[0] = 1
+        while own.firm[0] < width and own.lengths[own.firm[0]] > 0.0:
+            own.firm[0] += 1
         own.summed[0] = TOGETHER * own.folds[0]

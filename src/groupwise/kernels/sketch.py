@@ -47,18 +47,26 @@ def reduced(total):
 
 @inlined
 def add(own, xi, xv):
-    """Add a row to both sums, unless some are missing already."""
+    """Add a row to both sums, unless some rows are missing there.
+
+    The first ``firm`` columns are known to be independent of all others: they are passed over.
+    """
     first, second = own.factors[0], own.factors[1]
     if first == MISSING:
         return
     if first == 0:
         first, second = SEEDS
-    bits = xv.view(np.int64)
-    for k in range(xv.size):
+    bits, firm = xv.view(np.int64), own.firm[0]
+    for k in range(0 if xi.size > 0 else firm, xv.size):
         column = xi[k] if xi.size > 0 else k
-        value = residue(bits[k])
-        own.sketch[0, column] = reduced(own.sketch[0, column] + first * value)
-        own.sketch[1, column] = reduced(own.sketch[1, column] + second * value)
+        if column < firm or xv[k] == 0.0:
+            continue
+        one, other = first, second
+        if xv[k] != 1.0:
+            value = residue(bits[k])
+            one, other = first * value, second * value
+        own.sketch[0, column] = reduced(own.sketch[0, column] + one)
+        own.sketch[1, column] = reduced(own.sketch[1, column] + other)
         if own.sample[column] == 0.0:
             own.sample[column] = xv[k]
     own.factors[0] = first * _STEPS[0] % PRIME

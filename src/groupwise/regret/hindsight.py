@@ -75,6 +75,8 @@ class Factor:
         products may be wrong, and the lengths."""
         self.sketch: Index | None = None
         self.sample = np.zeros(size)
+        self.firm = 0
+        """So many of the first columns are known to be independent of all others."""
 
     def add(self, rows: Vector, labels: Vector) -> None:
         """Fold in rows and labels that are multiplied by √w."""
@@ -183,7 +185,7 @@ class Factor:
             for other, part in zip(columns[free].tolist(), share.tolist(), strict=True):
                 if abs(part) > NOTHING:
                     terms[other] = self._fraction(part * lengths[column] / lengths[other], column)
-            if not vanishes(terms, self.sketch):
+            if min(terms) < self.firm or not vanishes(terms, self.sketch):
                 return False
         return True
 
@@ -223,7 +225,7 @@ def factored(sums: Any, products: Any) -> Factor:
         if sums.summed[0] > 0:
             found.sums.append((4.0 * EPSILON * float(np.sqrt(sums.summed[0])), lengths))
     if sums.factors[0] != MISSING:
-        found.sketch, found.sample = sums.sketch, sums.sample
+        found.sketch, found.sample, found.firm = sums.sketch, sums.sample, int(sums.firm[0])
     waiting = int(sums.waiting[0])
     found.add(held[:waiting], sums.labels[:waiting])
     found.add_sums(products)
