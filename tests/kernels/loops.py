@@ -8,7 +8,7 @@ import hashlib
 import numpy as np
 from numba import njit
 
-from groupwise.kernels import triangles, vectors
+from groupwise.kernels import emitter, triangles, vectors
 
 
 @njit
@@ -126,4 +126,4 @@ def digest(widths, seed=0):
 
 
 if __name__ == "__main__":
-    print(vectors.WIDTH, digest([*range(4, 84, 4), 100, 128, 132, 200, 204, 256]))
+    print(emitter.WIDTH, digest([*range(4, 84, 4), 100, 128, 132, 200, 204, 256]))

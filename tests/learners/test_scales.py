@@ -15,7 +15,11 @@ RANGE = 1e-7
 
 
 def refits(x, y, w, learner, digits=120):
-    """The advice before every row: P and θ of the definition, updated with so many digits."""
+    """The advice before every row: P and θ of the definition, updated with so many digits.
+
+    With forgetting, what rounding does to P grows by 1/γ a row.
+    """
+    digits -= int(len(y) * np.log10(learner.forgetting))
     with localcontext() as context:
         context.prec, context.Emax, context.Emin = digits, 10**6, -(10**6)
         size, penalty, gamma = x.shape[1], Decimal(learner.penalty), Decimal(learner.forgetting)
@@ -148,7 +152,7 @@ def rotated(x, y, penalty, moments):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="needs extended precision")
+@pytest.mark.skipif(bool(np.finfo(np.longdouble).eps > 1e-18), reason="needs extended precision")
 @pytest.mark.parametrize("penalty", [1e-6, 1.0])
 @pytest.mark.parametrize("name", ["timestamp", "two offsets 1e8", "offset 1e7", "collinear"])
 def test_errors_do_not_add_up(name, penalty):
@@ -166,10 +170,10 @@ def test_a_timestamp_among_the_fields():
     generator = np.random.default_rng(0)
     model = gw.Groupwise([gw.by("g")])
     for t in range(300):
-        row = {"g": str(generator.integers(3)), "time": 1.7e9 + 60.0 * t, "u": generator.random()}
-        ticket = model.predict(row)
+        u = generator.random()
+        ticket = model.predict({"g": str(generator.integers(3)), "time": 1.7e9 + 60.0 * t, "u": u})
         assert np.isfinite(ticket.advice).all()
-        model.learn(ticket, 0.2 + 0.5 * row["u"])
+        model.learn(ticket, 0.2 + 0.5 * u)
     assert abs(model.predict_one({"g": "1", "time": 1.7e9, "u": 0.5}) - 0.45) < 0.02
 
 
@@ -207,13 +211,16 @@ def test_whatever_comes_states_stay_finite_and_drivers_agree(seed, tmp_path):
     names = [f"c{j}" for j in range(9)]
     x = np.array([[row.get(name, 0.0) for name in names] for row in rows])
     one, two = (
-        gw.replay(x, labels, weights[:, None], learner=learners, jobs=jobs) for jobs in (1, 2)
+        gw.replay(x, labels, weights[:, None], learner=learners, jobs=jobs).advice
+        for jobs in (1, 2)
     )
-    assert np.isfinite(one.advice).all()
-    assert np.array_equal(one.advice, two.advice)
+    assert one is not None
+    assert two is not None
+    assert np.isfinite(one).all()
+    assert np.array_equal(one, two)
     fresh = gw.Groupwise([gw.weight("w")], learners, features=names, always_on=False,
                          indicators=False, intercept=False)  # fmt: skip
-    for row, label, weight, advice in zip(x, labels, weights, one.advice, strict=True):
+    for row, label, weight, advice in zip(x, labels, weights, one, strict=True):
         ticket = fresh.predict({**dict(zip(names, row.tolist(), strict=True)), "w": weight})
         assert np.array_equal(ticket.advice[0], advice)
         fresh.learn(ticket, label)
@@ -234,9 +241,9 @@ def test_forgetting_leaves_something(forgetting):
 @pytest.mark.parametrize("penalty", [1e-60, 1e60])
 def test_the_largest_and_smallest_penalties_and_features(penalty):
     generator = np.random.default_rng(0)
-    x = 1e100 * generator.uniform(-1.0, 1.0, size=(60, 3))
-    x[::2] = generator.normal(size=(30, 3))
-    y, w = generator.random(60), generator.choice([5e-324, 1e-9, 1.0], 60)
+    x = 1e100 * generator.uniform(-1.0, 1.0, size=(24, 3))
+    x[::2] = generator.normal(size=(12, 3))
+    y, w = generator.random(24), generator.choice([5e-324, 1e-9, 1.0], 24)
     learners = [Ridge(penalty), Ridge(penalty, True), Ridge(penalty, False, 1e-9)]
     assert_close(x, y, w, learners, 2_000, clip=True)
 

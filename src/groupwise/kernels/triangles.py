@@ -6,8 +6,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
+from groupwise.kernels.emitter import DOUBLE, LANE, WIDTH, Emitter, loop, parts_of, vector_of
 from groupwise.kernels.layout import LANES
-from groupwise.kernels.vectors import DOUBLE, LANE, WIDTH, Emitter, loop, parts_of, vector_of
 
 
 @loop

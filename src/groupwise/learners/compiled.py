@@ -147,7 +147,8 @@ class Crew(Bank):
         values, positions = np.zeros(features), np.zeros(awake * features, dtype=np.int64)
         indptr, label, stands_for = np.zeros(2, dtype=np.int64), np.zeros(1), np.ones(1)
         none = np.zeros(0)
-        cells = indptr, values, places, positions
+        cells: Any = indptr, values, places, positions
+        alone: Any = (entries, label, *cells, stands_for, features, awake)
         self._alone = stretch.STRETCH.pack(
             stretch.Stretch(
                 *(0, 0, 0, 0, 0, max(1, len(self.columns)), entries, rows, none, label),
@@ -166,7 +167,7 @@ class Crew(Bank):
             self.seen.address,
             *(counts, indices, np.zeros(1, dtype=np.bool_)),
             self._alone,
-            *(entries, label, *cells, stands_for, features, awake),
+            *alone,
         )
         self._message = stretch.CREW.pack(self._crew)
         self._address = address(self._message)
@@ -279,12 +280,12 @@ class Crew(Bank):
         cells, parts = rounds.cells, rounds.parts
         places, positions, widths = rounds.laid_out[self]
         work, marks = self._workplace()  # kept until the kernels are through
-        one = np.ones(1)
+        room: Any = places, positions, out, np.ones(1), work, marks
         words = stretch.STRETCH.pack(
             stretch.Stretch(
                 *(0, 0, 0, 0, 0, max(1, len(self.columns)), parts.entries, parts.rows),
                 *(rounds.weights, rounds.labels, cells.indptr, cells.values),
-                *(places, positions, out, one, work, marks),
+                *room,
             )
         )
         stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts, widths)

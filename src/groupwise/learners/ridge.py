@@ -50,8 +50,9 @@ class Ridge:
     penalty : λ, from 1e-60 to 1e60.
     forward : shrink the advice as the forward algorithm does.
     forgetting : γ from 1e-9 to 1; with γ < 1 the learner follows a drifting group. A round of
-        weight w multiplies all that was learned before by γʷ, A ← γʷ(A + w x xᵀ), exactly. The penalty fades
-        with it and is renewed whenever it has faded to a millionth, so P stays bounded.
+        weight w multiplies all that was learned before by γʷ, A ← γʷ(A + w x xᵀ), exactly. The
+        penalty fades with it and is renewed whenever it has faded to a millionth, so P stays
+        bounded.
 
     >>> Ridge(penalty=0.5, forward=True)
     Ridge(penalty=0.5, forward=True, forgetting=1.0)
