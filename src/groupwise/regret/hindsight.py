@@ -164,9 +164,7 @@ class Factor:
             below = min(best, below + square) if space > 0.5 else best
             above += square
         if dependent and best > SURE * (1.0 + power):
-            whole = np.zeros(used.size)
-            whole[used] = lengths
-            if not self._dependences_are_exact(right[kept], whole, used):
+            if not self._dependences_are_exact(right[kept], lengths, used):
                 below = best
         uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
         return Hindsight(best, float(max(below, above)), bool(uncertain))
