@@ -163,9 +163,9 @@ class Factor:
             square = 2.0 * share * (float(np.abs(model) @ parts) + length) ** 2
             below = min(best, below + square) if space > 0.5 else best
             above += square
-        if dependent and best > SURE * (1.0 + power):
-            if not self._dependences_are_exact(right[kept], lengths, used):
-                below = best
+        matters = dependent and best > SURE * (1.0 + power)
+        if matters and not self._dependences_are_exact(right[kept], lengths, used):
+            below = best
         uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
         return Hindsight(best, float(max(below, above)), bool(uncertain))
 
