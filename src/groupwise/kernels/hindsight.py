@@ -188,7 +188,8 @@ def look(own, width):
     """Go over to sums if they are good enough. The rows held back are used up."""
     stay_apart()
     lengths = own.held[0]
-    if TOGETHER * own.folds[0] >= 2 * width and far_from_dependent(own.factor, lengths, width):
+    enough = TOGETHER * own.folds[0] >= 2 * own.columns[0]  # there may be room for more of them
+    if enough and far_from_dependent(own.factor, lengths, width):
         for j in range(width):
             own.lengths[j] = lengths[j]
         to_sums(own.factor, own.right, own.rest, own.lengths, width)

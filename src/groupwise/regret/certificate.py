@@ -88,12 +88,10 @@ def certify(
     beyond = reduction.loss.bounded and leaves_range(float(reduction.largest[0]))
     if not reduction.loss.ranged or beyond:
         status = VOID
-    elif not np.isfinite((learner, aggregator, delay, total, books.loss[0], best)).all():
+    elif not np.isfinite((learner, aggregator, delay, total, books.loss[0], best)).all() or hindsight.uncertain:
         status = UNCERTAIN
     elif total > unit * float(books.rounds[0]):
         status = VACUOUS
-    elif hindsight.uncertain:
-        status = UNCERTAIN
     elif any(getattr(learner, "randomised", False) for learner in reduction.learners):
         heuristic = proved is None and reduction.actions
         status = ESTIMATED if heuristic else IN_EXPECTATION

@@ -163,10 +163,10 @@ class Factor:
             square = 2.0 * share * (float(np.abs(model) @ parts) + length) ** 2
             below = min(best, below + square) if space > 0.5 else best
             above += square
-        matters = dependent and best > SURE * (1.0 + power)
+        matters = dependent and best > SURE * power
         if matters and not self._dependences_are_exact(right[kept], lengths, used):
             below = best
-        uncertain = below > SURE * (1.0 + power) + SURE_OF_BEST * best
+        uncertain = below > SURE * power + SURE_OF_BEST * best
         return Hindsight(best, float(max(below, above)), bool(uncertain))
 
     def _dependences_are_exact(self, kept: Vector, lengths: Vector, used: Flags) -> bool:
