@@ -26,6 +26,9 @@ MANY = 1 << 20
 MOST = 1 << 62
 """Counts of rounds and tickets beyond it are none: kernels take them as 64 bits."""
 
+NEVER_NEGATIVE = (".absolute", ".clock", ".mass", ".power", ".rest", ".rounds", ".stability")
+"""Figures that are sums of what is at least 0."""
+
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The model that its ``save`` wrote, wrappers included; it continues bit for bit.
@@ -156,6 +159,8 @@ def _check_numbers(arrays: archive.Arrays) -> None:
         wrong = np.isinf(array) if name == "ledger.baseline_loss" else ~np.isfinite(array)
         if wrong.any():
             raise ValueError(f"{name} holds a number that is not finite")
+        if name.endswith(NEVER_NEGATIVE) and (array < 0.0).any():
+            raise ValueError(f"{name} is below 0")
         if name.endswith(".strength") and (array < 1.0 / LARGEST).any():
             raise ValueError(f"{name} is not above 0")
         if name.endswith(".waiting"):

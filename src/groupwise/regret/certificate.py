@@ -88,7 +88,7 @@ def certify(
     beyond = reduction.loss.bounded and leaves_range(float(reduction.largest[0]))
     if not reduction.loss.ranged or beyond:
         status = VOID
-    elif not np.isfinite((learner, aggregator, delay, total, books.loss[0], best)).all() or hindsight.uncertain:
+    elif hindsight.uncertain or not np.isfinite((learner, aggregator, delay, total, best)).all():
         status = UNCERTAIN
     elif total > unit * float(books.rounds[0]):
         status = VACUOUS
