@@ -77,7 +77,7 @@ def case(draw, found):
 def check(draw, found, learner, x, y, weights, advice):
     """Compare one learner's advice in one group with its definition; all scaled to [0, 1]."""
     settings = learner.penalty, learner.forward, learner.forgetting
-    exact = ridge_advice(x, y, weights, *settings)
+    exact = np.asarray(ridge_advice(x, y, weights, *settings))
     error = np.abs(advice - np.clip(exact, 0.0, 1.0))
     found.count("advice", len(error))
     about = f"{learner}; {found.about}; {len(error)} rows"
@@ -87,7 +87,7 @@ def check(draw, found, learner, x, y, weights, advice):
         effect = np.zeros(len(error))
         for _ in range(TRIES):
             moved = x * (1.0 + LAST_BIT * draw.choice([-1.0, 0.0, 1.0], x.shape))
-            other = ridge_advice(moved, y, weights, *settings)
+            other = np.asarray(ridge_advice(moved, y, weights, *settings))
             effect = np.maximum(effect, np.abs(other - exact))  # clipping would hide some of it
         beyond = (error > TOLERANCE) & (error <= ROUNDS * effect)
         found.count("beyond double precision", int(beyond.sum()))
