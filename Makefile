@@ -43,7 +43,7 @@ SECONDS := 600
 SEED    := 0
 
 fuzz: $(VENV)/.dev  ## adversaries, and every way to break things: SECONDS=600 for each program
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --jobs 2
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --jobs 2 $(STEADY)
 
 lint: $(VENV)/.dev  ## ruff and mypy only
 	$(BIN)/ruff check .
