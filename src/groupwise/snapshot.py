@@ -26,7 +26,7 @@ MANY = 1 << 20
 MOST = 1 << 62
 """Counts of rounds and tickets beyond it are none: kernels take them as 64 bits."""
 
-NEVER_NEGATIVE = (".absolute", ".clock", ".mass", ".power", ".rest", ".rounds", ".stability")
+NEVER_NEGATIVE = ("aggregator.absolute", ".clock")
 """Figures that are sums of what is at least 0."""
 
 

@@ -84,11 +84,12 @@ def certify(
     learner = unit * float(learner_terms[least])
     aggregator = unit * float(bounds[least])
     delay = unit * float(books.delay[0])
+    terms = learner, aggregator, delay
     total = learner + aggregator + delay
     beyond = reduction.loss.bounded and leaves_range(float(reduction.largest[0]))
     if not reduction.loss.ranged or beyond:
         status = VOID
-    elif hindsight.uncertain or not np.isfinite((learner, aggregator, delay, total, best)).all():
+    elif hindsight.uncertain or not np.isfinite((*terms, total, books.loss[0], best)).all():
         status = UNCERTAIN
     elif total > unit * float(books.rounds[0]):
         status = VACUOUS
