@@ -110,6 +110,11 @@ class Hindsight(NamedTuple):
     """How far ``best`` may be from the truth."""
     uncertain: bool = False
     """Is that too far for a certificate to be proved?"""
+    high: float | None = None
+    """The upper side, where ``best`` is the lower one; None where they are the same."""
+    kind: str = "exact"
+    """``exact``, or ``bracket`` where only the two sides are known."""
+    note: str = ""
 
 
 class Setting(NamedTuple):
