@@ -109,7 +109,7 @@ class Trial(adversary.Trial):
                 held = lost - high <= line["certificate"] + near
                 self.found.require(held, "certificate", *about)
                 if line["certificate"] > 0.0:
-                    self.found.note("ratio", (lost - high) / line["certificate"])
+                    self.found.measure("ratio", (lost - high) / line["certificate"])
 
     def describe(self):
         """The stream, in a few words."""
