@@ -1,5 +1,6 @@
 """Online logistic regression in its forward form, with exact curvature."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -116,8 +117,9 @@ class LogisticBank(QuadraticBank):
         self.keep_rows = max(one.keep_rows for one in learners)
         chain = [BINARY] if nodes == 1 else list(map(float, range(nodes)))
         each = [[learners[k].penalty, learners[k].bound, node] for k in order for node in chain]
-        recorded = [[float(nodes), float(self.keep_rows)]]
-        super().__init__([columns[k] for k in order], np.concatenate([*each, *recorded]))
+        at_bounds = [math.log1p(math.exp(-one.bound)) for one in self.learners]
+        numbers = np.concatenate([*each, [float(nodes), float(self.keep_rows)], at_bounds])
+        super().__init__([columns[k] for k in order], numbers)
 
     def recorder(self, loss: Loss) -> Recorder:
         """Rows and parabolas, for the best logistic model in hindsight."""
