@@ -198,8 +198,8 @@ class GroupwiseClassifier(Remembering, base.MiniBatchClassifier):
     groups : names of columns and declarations (``gw.by``, ``gw.cut``, …); without any, the
         always-on group is the only one.
     classes : all classes that can come, two or more: texts, numbers or booleans. None for False and
-        True, which 0 and 1 are as well. With three or more, a chain of yes-or-no learners tells them
-        apart, in this order.
+        True, which 0 and 1 are as well. Three and more are told apart by a chain of yes-or-no
+        learners, in this order.
     learner : the per-group learner, or a list of them; ``learners.Logistic()`` by default.
     aggregator : ``aggregators.Specialists()`` by default.
     features : the fields to use, as in ``Groupwise``; None for all.

@@ -51,7 +51,7 @@ class Fitting(Adapter):
         labels = check_array(y, ensure_2d=False, dtype=dtype, input_name="y")
         return np.asarray(column_or_1d(labels, warn=True))
 
-    def _run(self, table: "nw.DataFrame[Any] | Vector", labels: list[Any], loss: Loss | None) -> None:
+    def _run(self, table: Any, labels: list[Any], loss: Loss | None) -> None:
         """Run the model, with a loss a new one, through the rows; an error leaves it as it was."""
         model = self.model_ if loss is None else self._build(loss)
         backend: Any = next((name for name in BACKENDS if find_spec(name)), None)
@@ -177,9 +177,9 @@ class GroupwiseClassifier(Fitting, ClassifierMixin, BaseEstimator):  # type: ign
     """Probabilities with a regret guarantee for every group at once, for scikit-learn.
 
     ``fit`` starts afresh and runs through the rows in their order, predicting each before learning
-    from it; ``partial_fit`` goes on from there. ``predict_proba`` learns nothing, and ``predict`` is
-    the likeliest class, the first of them in a tie. ``regret()`` is about the predictions made on
-    the way, before each label was known, not about those of ``predict_proba``.
+    from it; ``partial_fit`` goes on from there. ``predict_proba`` learns nothing, and ``predict``
+    gives the likeliest class, the first of them in a tie. ``regret()`` is about the predictions
+    made on the way, before each label was known, not about those of ``predict_proba``.
 
     X is an array, or a frame of pandas, polars or pyarrow, which may have columns of text. The
     classes are those of the y given to ``fit``, two at least, or those that the first
@@ -198,8 +198,8 @@ class GroupwiseClassifier(Fitting, ClassifierMixin, BaseEstimator):  # type: ign
 
     Attributes
     ----------
-    classes_ : the classes, sorted; with three or more, a chain of yes-or-no learners tells them
-        apart in this order.
+    classes_ : the classes, sorted; three and more are told apart by a chain of yes-or-no learners,
+        in this order.
     model_ : the :class:`groupwise.Groupwise` inside, for tickets, snapshots and all else.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
 
@@ -244,7 +244,7 @@ class GroupwiseClassifier(Fitting, ClassifierMixin, BaseEstimator):  # type: ign
         return self._learn(table, self._classified(X, y), names if fresh else None)
 
     def predict_proba(self, X: Any) -> Vector:
-        """The probabilities that the model gives each row now, a column for each of ``classes_``."""
+        """What each row's probabilities would be now: a column for each of ``classes_``."""
         return np.array([[*shares.values()] for shares in self._predictions(X)])
 
     def predict(self, X: Any) -> NDArray[Any]:
