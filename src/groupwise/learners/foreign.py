@@ -17,10 +17,11 @@ class Foreign:
     """A learner from another library: river (``predict_one``/``learn_one``) or scikit-learn.
 
     Every group gets its own copy of ``model``. Labels reach it scaled to [0, 1]; features as they
-    are, by name without those that are 0 (river) or as a dense row (scikit-learn, which wants a
-    fixed number of features, so declare ``features=[...]`` there). Before its first fit a copy
-    advises the middle of the range. Fractional groups need a model that takes sample weights (``w``
-    in river's ``learn_one``, ``sample_weight`` in scikit-learn's ``partial_fit``).
+    are, by name (river; one that is 0 is left out until the group has learned from a row with
+    another value of it) or as a dense row (scikit-learn, which wants a fixed number of features, so
+    declare ``features=[...]`` there). Before its first fit a copy advises the middle of the range.
+    Fractional groups need a model that takes sample weights (``w`` in river's ``learn_one``,
+    ``sample_weight`` in scikit-learn's ``partial_fit``).
 
     A classifier (``predict_proba_one`` in river, ``predict_proba`` in scikit-learn) advises the
     probability of the second of its two classes: ½ before its first fit, and kept off 0 and 1 by
@@ -59,6 +60,7 @@ class Foreign:
         self._accepted = frozenset(inspect.signature(update).parameters)
         self._weight_name = next((n for n in ("w", "sample_weight") if n in self._accepted), None)
         self._features: int | None = None
+        self._zeros: dict[str, float] = {}
         self.classes = self._two(classes) if self._classifies() else None
         if classes is not None and self.classes is None:
             raise ConfigurationError(f"{self.name} is no classifier: leave classes out.")
@@ -80,7 +82,7 @@ class Foreign:
         if self.classes is not None:
             return self._probability(row, self.classes[1])
         if self._river:
-            return float(self.model.predict_one(row.mapping()))
+            return float(self.model.predict_one(self._named(row)))
         return float(self.model.predict(self._dense(row))[0])
 
     def update(self, row: Row, label: float, weight: float) -> None:
@@ -107,7 +109,9 @@ class Foreign:
         given = weight if self._river else np.array([weight])
         more: dict[str, Any] = {} if self._weight_name is None else {self._weight_name: given}
         if self._river:
-            self.model.learn_one(row.mapping(), label, **more)
+            named = self._named(row)
+            self.model.learn_one(named, label, **more)
+            self._zeros = dict.fromkeys(named, 0.0)
         else:
             if self.classes is not None and "classes" in self._accepted:
                 more["classes"] = np.array(self.classes)
@@ -117,12 +121,16 @@ class Foreign:
     def _probability(self, row: Row, name: Any) -> float:
         """What the model says of a class; ½ where it says nothing of any."""
         if self._river:
-            said = self.model.predict_proba_one(row.mapping())
+            said = self.model.predict_proba_one(self._named(row))
         else:
             (shares,) = self.model.predict_proba(self._dense(row)).tolist()
             said = dict(zip(self.model.classes_.tolist(), shares, strict=True))
         total = sum(said.values())
         return float(said.get(name, 0.0) / total) if total != 0.0 else MIDDLE
+
+    def _named(self, row: Row) -> dict[str, float]:
+        """The features by name, with those learned from before: scalers and trees need the 0s."""
+        return self._zeros | row.mapping()
 
     def _dense(self, row: Row) -> np.ndarray[Any, Any]:
         if self._features is not None and len(row.names) != self._features:
