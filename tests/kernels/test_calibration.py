@@ -45,7 +45,7 @@ def by_hand(rounds, group, loss=LOSS):
     for groups, p, y, stands_for in rounds:
         w = groups.get(group, 0.0) * stands_for
         place = sum(1 for edge in INNER if edge <= p)
-        sums[place] += [w, w * w, w * p, w * y]
+        sums[place] += [w * p, w * y, w * (1 - y), w * w]
         brier += w * (p - y) ** 2
         lost -= w * (y * math.log(p) + (1 - y) * math.log1p(-p)) / loss.unit
         total += w
@@ -162,10 +162,11 @@ def test_what_fails_or_restarts_leaves_them_alone():
     for row, y in rows(30):
         model.learn_one(row, y)
     before = state_of(model)
-    with pytest.raises(gw.GroupwiseError), model.all_or_nothing():
-        for row, y in rows(10, seed=1):
-            model.learn_one(row, y)
-        model.learn_one(rows(1)[0][0], 2.0)
+    pandas = pytest.importorskip("pandas")
+    bad = pandas.DataFrame([{**row, "y": y} for row, y in (*rows(10, seed=1), ({"x": 0.5}, 2.0))])
+    good = pandas.DataFrame([{**row, "y": y} for row, y in rows(10, seed=1)])
+    with pytest.raises(gw.errors.LabelError):
+        model.replay([good, bad], "y")
     assert_same_arrays(before, state_of(model))
     model.restart()
     after = state_of(model)
