@@ -39,7 +39,7 @@ from groupwise.kernels.calibration import (
     errors_of_calibrated,
     quantiles,
 )
-from groupwise.regret.rows import Rows, text
+from groupwise.regret.printed import Printed, text
 from groupwise.regret.table import in_order
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Sums(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class CalibrationTable(Rows):
+class CalibrationTable(Printed):
     """Calibration of every group over the settled rounds, of the predictions as they were issued.
 
     ``rows`` is a list of dictionaries with the keys group, rounds, mean_label, mean_prediction, gap

@@ -9,7 +9,7 @@ import numpy as np
 from groupwise.groups import ALWAYS_ON
 from groupwise.protocols import Hindsight
 from groupwise.regret.certificate import aggregator_bounds, certify, totals
-from groupwise.regret.rows import Rows
+from groupwise.regret.printed import Printed
 
 if TYPE_CHECKING:
     from groupwise.reduction import Reduction
@@ -30,7 +30,7 @@ SHOWN = (
 
 
 @dataclass(frozen=True, repr=False)
-class RegretTable(Rows):
+class RegretTable(Printed):
     """Regret and certificate of every group over the settled rounds.
 
     ``rows`` is a list of dictionaries with the keys group, rounds, loss, realised_loss, best_loss,
