@@ -307,10 +307,7 @@ class Groupwise(Locked):
             return regret_table(self._reduction, *known, self._version, largest)
 
     def calibration(self, largest: int | None = None) -> CalibrationTable:
-        """Calibration of every group, or of the ``largest``, where predictions are probabilities.
-
-        It is that of the predictions as they were issued, late labels included.
-        """
+        """Calibration of every group, or of the ``largest``: of probabilities, as issued."""
         with self.lock:
             return calibration_table(self._reduction, self.group_names, self._version, largest)
 
