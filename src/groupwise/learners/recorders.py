@@ -97,7 +97,9 @@ class LogisticRecorder(Recorder):
 
     afterwards = True
 
-    def __init__(self, bank: Any, bound: float, nodes: int | None, limit: int) -> None:
+    def __init__(
+        self, bank: Any, bound: float, nodes: int | None, limit: int
+    ) -> None:
         super().__init__()
         self.bank = bank
         self.bound = bound
