@@ -10,10 +10,13 @@ from groupwise.kernels import gram, hindsight
 from groupwise.kernels.compiled import Kernel
 from groupwise.losses import Loss
 from groupwise.protocols import BRACKET, Awake, Hindsight
-from groupwise.regret.hindsight import Factor, factored
+from groupwise.regret.hindsight import EPSILON, factored
 from groupwise.regret.logistic import Quadratic, Reference, Rows, best_logistic
 from groupwise.regret.rows import KeptRows
 from groupwise.store import Store
+
+Others = tuple[Quadratic | None, Reference | None]
+NO_OTHERS: Others = (None, None)
 
 
 class Recorder:
@@ -97,9 +100,7 @@ class LogisticRecorder(Recorder):
 
     afterwards = True
 
-    def __init__(
-        self, bank: Any, bound: float, nodes: int | None, limit: int
-    ) -> None:
+    def __init__(self, bank: Any, bound: float, nodes: int | None, limit: int) -> None:
         super().__init__()
         self.bank = bank
         self.bound = bound
@@ -129,11 +130,15 @@ class LogisticRecorder(Recorder):
         columns = np.full(int(features.max(initial=-1)) + 1, -1)
         columns[features] = np.arange(features.size)
         matrix = _chosen(matrix, columns, features.size)
-        seen = int(own.rows[0])
-        kept = min(seen, self.rows.limit) if labels.size < seen else seen
+        if labels.size < own.rows[0]:  # others came after those that are kept, and went
+            kept = slice(self.rows.limit)
+            matrix, labels, weights = matrix[kept], labels[kept], weights[kept]
+            others = [self._others(node, group, width, own) for node in range(self.each)]
+        else:
+            others = [NO_OTHERS] * self.each
         found = [
-            self._best_of(node, group, width, own, matrix[:kept], labels[:kept], weights[:kept])
-            for node in range(self.each)
+            best_logistic(self._rows_of(node, matrix, labels, weights), self.bound, *rest)
+            for node, rest in enumerate(others)
         ]
         notes = {one.note: None for one in found if one.note}
         return Hindsight(
@@ -145,36 +150,28 @@ class LogisticRecorder(Recorder):
             "; ".join(notes),
         )
 
-    def _best_of(
-        self,
-        node: int,
-        group: int,
-        width: int,
-        own: Any,
-        matrix: Any,
-        labels: Vector,
-        weights: Vector,
-    ) -> Hindsight:
-        if self.nodes is not None:
-            reached = labels >= node
-            matrix, weights = matrix[reached], weights[reached]
-            labels = (labels[reached] == node).astype(np.float64)
-        rows = Rows(matrix, labels, weights)
-        if own.weight[node] == 0.0:
-            return best_logistic(rows, self.bound)
-        first, second = list(self.stores.values())[2 * node : 2 * node + 2]
-        sums, products = first.part(group, width), second.part(group, width)
-        factor: Factor = factored(sums, products)
-        constant = float(own.constant[node].sum())
-        rounding = float(np.finfo(np.float64).eps) * float(own.magnitude[node])
-        count = matrix.shape[1]
-        known = Reference(
-            own.known[node][:count],
-            float(own.known_loss[node].sum()),
-            float(own.reach[node]),
-            float(own.weight[node]),
+    def _rows_of(self, node: int, matrix: Any, labels: Vector, weights: Vector) -> Rows:
+        """The rows of a node, and its labels."""
+        if self.nodes is None:
+            return Rows(matrix, labels, weights)
+        reached = labels >= node
+        wanted = (labels[reached] == node).astype(np.float64)
+        return Rows(matrix[reached], wanted, weights[reached])
+
+    def _others(self, node: int, group: int, width: int, own: Any) -> Others:
+        """What is known of the rows that were not kept."""
+        stores = list(self.stores.values())[2 * node : 2 * node + 2]
+        factor = factored(*(store.part(group, width) for store in stores))
+        rounding = 8.0 * EPSILON * float(own.magnitude[node])
+        return (
+            Quadratic(factor, float(own.constant[node].sum()), rounding),
+            Reference(
+                own.known[node],
+                float(own.known_loss[node].sum()),
+                float(own.reach[node]),
+                float(own.weight[node]),
+            ),
         )
-        return best_logistic(rows, self.bound, Quadratic(factor, constant, 8.0 * rounding), known)
 
     def save(self) -> dict[str, Any]:
         return {f"rows.{name}": array for name, array in self.rows.save().items()}

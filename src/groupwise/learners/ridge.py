@@ -127,7 +127,7 @@ class QuadraticBank(CompiledBank):
 
     def _unused(self, learner: int, mine: Any) -> float:
         """What stands on the diagonal of a group's matrix for features that no row has had yet."""
-        penalty = self.learners[learner].penalty
+        penalty = float(self.learners[learner].penalty)
         if mine.stiff[learner]:
             return math.sqrt(penalty)
         return 1.0 / (penalty * float(mine.strength[learner]))

@@ -142,7 +142,7 @@ class CalibrationTable(Printed):
         """The keys to print."""
         return SHOWN
 
-    def note(self) -> str:
+    def remarks(self) -> list[str]:
         """How to read the figures."""
         said = [
             f"{self.settled} settled rounds; auc and ece are from {BINS} bins.",
@@ -156,7 +156,7 @@ class CalibrationTable(Printed):
                 f"Of a group, up to {text(before)} rounds were settled before bins were kept; "
                 "the figures are without them."
             )
-        return "\n".join(said)
+        return said
 
 
 def calibration_table(

@@ -209,10 +209,12 @@ class KeptRows:
             _none(0),
         )
         whole = joined([empty, *blocks])
+        values = whole.cells.values
+        there = np.concatenate([[0], np.cumsum(values != 0.0)])
         return {
-            "indptr": whole.cells.indptr,
-            "indices": np.where(whole.cells.values == 0.0, 0, _positions(whole.cells)),
-            "values": whole.cells.values,
+            "indptr": there[whole.cells.indptr].astype(np.int64),
+            "indices": _positions(whole.cells)[values != 0.0],
+            "values": values[values != 0.0],
             "labels": whole.labels,
             "members": whole.member_indptr,
             "groups": whole.groups,
