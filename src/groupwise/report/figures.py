@@ -222,7 +222,7 @@ def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
     corner: dict[str, Any] = {"xy": (0.98, 0.04), "ha": "right"}
     if panel.bars is not None:
         _draw_bars(axes, panel.bars)
-        corner: dict[str, Any] = {
+        corner = {
             "xy": (0.0, 1.0),
             "xytext": (0.0, 4.0),
             "textcoords": "offset points",
