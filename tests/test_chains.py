@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars
 import pytest
+from scipy.optimize import minimize
 
 import groupwise as gw
 from groupwise import stream
@@ -473,3 +474,80 @@ def test_advice_that_is_no_number_leaves_everything_as_it_was():
         with pytest.raises(ConfigurationError, match="Broken advised nan"):
             model.learn_one(row, "red")
     assert (model.regret().rows, model.issued) == before
+
+
+# Hindsight.
+
+
+def learned(model, rows, classes=COLOURS):
+    for row, y in rows:
+        model.learn_one(row, classes[y])
+    return model
+
+
+def best_of_node(X, y, bound):
+    """min Σ ln(1 + e^z) − y z over |z| ≤ bound, z = X θ: by a solver that knows nothing of us."""
+
+    def loss(theta):
+        z = X @ theta
+        return float(np.sum(np.logaddexp(0.0, z) - y * z))
+
+    def slope(theta):
+        return X.T @ (1.0 / (1.0 + np.exp(-(X @ theta))) - y)
+
+    inside = [
+        {"type": "ineq", "fun": lambda t, s=s: bound - s * (X @ t), "jac": lambda t, s=s: -s * X}
+        for s in (1.0, -1.0)
+    ]
+    options = {"maxiter": 500, "ftol": 1e-13}
+    found = minimize(loss, np.zeros(X.shape[1]), jac=slope, constraints=inside, options=options)
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("bound", [8.0, 1.5])
+def test_the_best_chain_is_the_best_of_every_node(bound):
+    rows = list(rows_of(120, fractional=False))
+    model = gw.Groupwise(
+        [gw.by("kind")],
+        Logistic(bound=bound),
+        loss=gw.losses.Log(classes=COLOURS),
+        features=["u", "v"],
+        indicators=False,
+    )
+    table = learned(model, rows).regret()
+    assert table.comparator.startswith("the best chain of logistic models")
+    for line in table:
+        group = line["group"]
+        mine = [(r, y) for r, y in rows if group in ("always_on", f"kind={r['kind']}")]
+        total = 0.0
+        for node in range(3):
+            reached = [(r, float(y == node)) for r, y in mine if y >= node]
+            X = np.array([[1.0, r["u"], r["v"]] for r, _ in reached])
+            total += best_of_node(X, np.array([y for _, y in reached]), bound)
+        assert line["best_kind"] == "exact"
+        assert line["best_loss"] == pytest.approx(total, abs=1e-5 * (1.0 + total))
+        assert line["best_low"] <= total + 1e-6
+        assert line["best_high"] >= total - 1e-6
+        assert line["learner"] <= line["a_priori"] + 1e-9
+
+
+def test_with_few_rows_kept_the_best_is_between_two_numbers():
+    rows = list(rows_of(150))
+    whole = learned(model_of(Logistic()), rows).regret()
+    part = learned(model_of(Logistic(keep_rows=20)), rows).regret()
+    assert {line["best_kind"] for line in part} == {"bracket"}
+    for line, exact in zip(part, whole, strict=True):
+        assert line["group"] == exact["group"]
+        assert line["best_low"] <= exact["best_high"] + 1e-9
+        assert line["best_high"] >= exact["best_low"] - 1e-9
+        assert line["regret"] >= exact["regret"] - 1e-9
+        assert line["regret"] <= line["certificate"] + 1e-9
+
+
+def test_a_class_that_never_comes():
+    model = learned(model_of(Logistic()), [(row, 2) for row, _ in rows_of(60)])
+    for line in model.regret():
+        assert line["regret"] <= line["certificate"] + 1e-9
+    shares = model.predict_one({"kind": "x", "u": 0.0, "v": 0.0, "w": 1.0})
+    assert shares["blue"] > 0.8
+    assert min(shares.values()) > 0.0
