@@ -16,6 +16,7 @@ from groupwise.groups import Group
 from groupwise.losses import Log, Loss
 from groupwise.model import Groupwise
 from groupwise.protocols import Aggregator
+from groupwise.regret.calibration import CalibrationTable
 from groupwise.regret.table import RegretTable
 from groupwise.ticket import Ticket
 
@@ -272,6 +273,10 @@ class GroupwiseClassifier(Remembering, base.MiniBatchClassifier):
         """Learn from the classes of a frame's rows, one after another in its order."""
         self._learn_frame(X, np.asarray(y, dtype=object))
         self._latest = None
+
+    def calibration(self) -> CalibrationTable:
+        """Calibration of every group, of the probabilities whose labels came."""
+        return self.model.calibration()
 
     @property
     def _multiclass(self) -> bool:

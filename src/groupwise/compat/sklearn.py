@@ -15,6 +15,7 @@ from groupwise.errors import ConfigurationError
 from groupwise.extras import needed_by
 from groupwise.losses import Log, Loss
 from groupwise.model import Groupwise
+from groupwise.regret.calibration import CalibrationTable
 from groupwise.regret.table import RegretTable
 
 with needed_by("The adapter for scikit-learn"):
@@ -251,6 +252,11 @@ class GroupwiseClassifier(Fitting, ClassifierMixin, BaseEstimator):  # type: ign
         """The likeliest class of each row."""
         likeliest = self.predict_proba(X).argmax(axis=1)
         return np.take(self.classes_, likeliest)
+
+    def calibration(self) -> CalibrationTable:
+        """Calibration of every group, of the probabilities given on the way."""
+        check_is_fitted(self)
+        return self.model_.calibration()
 
     def _classified(self, X: Any, y: Any) -> NDArray[Any]:
         labels = self._labels(y, None)
