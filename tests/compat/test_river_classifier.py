@@ -55,7 +55,7 @@ class TestRiversChecks:
 
     @pytest.mark.slow
     def test_many_classes(self):
-        """The suite has labels that are booleans and, for more than two classes, those of images."""
+        """The labels of the suite are booleans and, for more than two classes, those of images."""
         model = GroupwiseClassifier(classes=[False, True, *SEGMENTS])
         assert {y for _, y in datasets.ImageSegments().take(1_000)} == set(SEGMENTS)
         checks.check_estimator(model)

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from groupwise.arrays import Vector
 from groupwise.compat import TARGET, Adapter, Regression, widened
-from groupwise.errors import ConfigurationError
+from groupwise.errors import ConfigurationError, LabelError
 from groupwise.extras import needed_by
 from groupwise.losses import Log, Loss
 from groupwise.model import Groupwise
@@ -31,8 +32,17 @@ with needed_by("The adapter for scikit-learn"):
 
 BACKENDS = ("pyarrow", "polars", "pandas")
 """Libraries that can hold an array as a frame; the first that is installed does."""
-LEAST = 2
-"""With fewer classes there is nothing to tell apart."""
+
+
+@contextmanager
+def of_one_kind() -> Iterator[None]:
+    """Say what is wrong with classes that cannot be sorted."""
+    try:
+        yield
+    except TypeError:
+        raise LabelError(
+            "Classes must be of one kind, all texts or all numbers, and none may be missing."
+        ) from None
 
 
 class Fitting(Adapter):
@@ -233,7 +243,8 @@ class GroupwiseClassifier(Fitting, ClassifierMixin, BaseEstimator):  # type: ign
     ) -> "GroupwiseClassifier":
         """Run through more rows. The first call, if ``fit`` was not, declares all classes."""
         fresh = not hasattr(self, "model_")
-        names = None if classes is None else np.unique(np.asarray(classes))
+        with of_one_kind():
+            names = None if classes is None else np.unique(np.asarray(classes))
         if fresh and names is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         if not fresh and names is not None and not np.array_equal(names, self.classes_):
@@ -260,7 +271,8 @@ class GroupwiseClassifier(Fitting, ClassifierMixin, BaseEstimator):  # type: ign
 
     def _classified(self, X: Any, y: Any) -> NDArray[Any]:
         labels = self._labels(y, None)
-        check_classification_targets(labels)
+        with of_one_kind():
+            check_classification_targets(labels)
         check_consistent_length(X, labels)
         return labels
 
@@ -268,10 +280,10 @@ class GroupwiseClassifier(Fitting, ClassifierMixin, BaseEstimator):  # type: ign
         self, table: Any, labels: NDArray[Any], classes: NDArray[Any] | None
     ) -> "GroupwiseClassifier":
         """Run through the rows, with classes from a fresh start."""
-        if classes is not None and classes.size < LEAST:
+        if classes is not None and classes.size == 1:
             raise ConfigurationError(
-                f"There is only one class, {classes[0]!r}, and telling classes apart takes two. "
-                "Declare those that may come later with partial_fit(X, y, classes=[...])."
+                f"There is only one class, {classes.item()!r}, and telling classes apart takes "
+                "two. Declare what may come later with partial_fit(X, y, classes=[...])."
             )
         loss = None if classes is None else Log(classes=classes.tolist())
         self._run(table, labels.tolist(), loss)
