@@ -241,11 +241,11 @@ class GroupwiseClassifier(Remembering, base.MiniBatchClassifier):
         self._start(outstanding)
         self._latest: tuple[str, Hashable] | None = None
 
-    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[ClassName, float]:
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of every class for a row."""
         return self._shares(x, "probabilities")
 
-    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> ClassName:
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
         """The likeliest class of a row."""
         shares = self._shares(x, "class")
         return max(shares, key=lambda name: shares[name])

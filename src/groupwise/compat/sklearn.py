@@ -48,6 +48,8 @@ def of_one_kind() -> Iterator[None]:
 class Fitting(Adapter):
     """What both estimators have: tables of rows, and the model that has run through them."""
 
+    n_features_in_: int
+
     def regret(self) -> RegretTable:
         """Regret and certificate of every group over the rows learned from."""
         check_is_fitted(self)
@@ -262,7 +264,7 @@ class GroupwiseClassifier(Fitting, ClassifierMixin, BaseEstimator):  # type: ign
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each row."""
         likeliest = self.predict_proba(X).argmax(axis=1)
-        return np.take(self.classes_, likeliest)
+        return np.asarray(self.classes_[likeliest])
 
     def calibration(self) -> CalibrationTable:
         """Calibration of every group, of the probabilities given on the way."""
