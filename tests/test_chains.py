@@ -551,3 +551,51 @@ def test_a_class_that_never_comes():
     shares = model.predict_one({"kind": "x", "u": 0.0, "v": 0.0, "w": 1.0})
     assert shares["blue"] > 0.8
     assert min(shares.values()) > 0.0
+
+
+# Calibration.
+
+
+@pytest.mark.parametrize("late", [0, 4])
+def test_every_class_has_its_calibration(late, tmp_path):
+    """Of the probabilities as they were issued."""
+    model = model_of(Logistic())
+    waiting: list[Any] = []
+    issued: dict[str, list[tuple[float, dict[str, float], str]]] = {}
+    for row, y in rows_of(80):
+        waiting.append((model.predict(row), COLOURS[y]))
+        while len(waiting) > late:
+            ticket, y = waiting.pop(len(waiting) // 2)
+            model.learn(ticket, y)
+            for group, share in ticket.groups.items():
+                issued.setdefault(group, []).append((share, ticket.prediction, y))
+    model.save(tmp_path / "model.gw")
+    again = gw.load(tmp_path / "model.gw")
+    for colour in COLOURS:
+        table = model.calibration(of=colour)
+        assert again.calibration(of=colour).rows == table.rows
+        for line in table:
+            mine = issued[line["group"]]
+            total = sum(share for share, _, _ in mine)
+            assert line["rounds"] == total
+            came = sum(share for share, _, y in mine if y == colour) / total
+            said = sum(share * p[colour] for share, p, _ in mine) / total
+            square = sum(share * (p[colour] - (y == colour)) ** 2 for share, p, y in mine) / total
+            lost = -sum(share * math.log(p[y]) for share, p, y in mine) / total
+            assert line["mean_label"] == pytest.approx(came, rel=1e-12)
+            assert line["mean_prediction"] == pytest.approx(said, rel=1e-12)
+            assert line["brier"] == pytest.approx(square, rel=1e-10)
+            assert line["log_loss"] == pytest.approx(lost, rel=1e-12)
+
+
+def test_calibration_asks_of_which_class():
+    model = learned(model_of(Logistic()), list(rows_of(5)))
+    with pytest.raises(ConfigurationError, match=r"4 classes: say which .* of='red'"):
+        model.calibration()
+    with pytest.raises(LabelError, match="'pink' is none of the classes"):
+        model.calibration(of="pink")
+    names = "no", "yes"
+    two = learned(model_of(Logistic(), names), [(r, y % 2) for r, y in rows_of(5)], names)
+    assert two.calibration().rows == two.calibration(of="yes").rows
+    with pytest.raises(ConfigurationError, match="'no' is not its class"):
+        two.calibration(of="no")
