@@ -258,6 +258,32 @@ def test_regret_stays_below_the_certificate(name, late):
                     assert line["status"] in ("proved", "vacuous", "numerically uncertain")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(8))
+def test_regret_stays_below_the_certificate_at_every_label(number):
+    """Soft and hard adversaries, late labels, fractional groups, both kinds of hindsight."""
+    draw = np.random.default_rng(number)
+    classes = int(draw.integers(3, 7))
+    learner = Logistic(
+        float(draw.choice([0.1, 1.0, 5.0])),
+        float(draw.choice([2.0, 8.0])),
+        int(draw.choice([0, 10, 2000])),
+    )
+    model = model_of([learner, Frequency()] if number % 3 == 0 else learner, range(classes))
+    waiting: list[Any] = []
+    late = int(draw.choice([0, 0, 4]))
+    for turn, (row, y) in enumerate(rows_of(70, classes, number)):
+        ticket = model.predict(row)
+        shares = np.array(list(ticket.prediction.values()))
+        order = np.argsort(shares)
+        waiting.append((ticket, int([order[0], order[-1], order[1], y][turn // 7 % 4])))
+        while len(waiting) > late:
+            model.learn(*waiting.pop(int(draw.integers(len(waiting)))))
+            for line in model.regret():
+                assert line["regret"] <= line["certificate"] + 1e-9 * (1 + turn), line
+                assert line["best_low"] <= line["best_high"] + 1e-9 * (1 + turn)
+
+
 def test_the_bound_of_the_aggregator_is_met():
     """One expert is right all the time: the regret to it comes close to ln(1/q)."""
 
@@ -362,6 +388,11 @@ def test_what_happens_between_rounds_leaves_no_trace(name, tmp_path):
             with suppress(KeyError), other.all_or_nothing():
                 other.learn(tickets[1], "grey")
                 raise KeyError
+        elif what == 7:
+            some = list(rows_of(12, seed=turn))
+            frame = polars.DataFrame([{**row, "y": COLOURS[y]} for row, y in some])
+            other.replay(frame, "y", jobs=1 + turn % 2)
+            learned(one, some)
         if what == 6 and turn % 2:
             gone = waiting.pop(0)
             one.forget(gone[0])
