@@ -32,7 +32,7 @@ and the slope in the basis is less than the second."""
 NEAREST = 0.995
 """A step goes no further than this share of the way to a bound."""
 TRACE=False
-REFINED, EXACT = 6, 1e-12
+LATE, REFINED, EXACT = 1e-6, 6, 1e-12
 FLAT, STALLS = 1e-11, 3
 BLOCK = 2048
 """Rows of a matrix whose products are summed together: they stay near the processor."""
@@ -168,7 +168,9 @@ def interior(problem: Problem, start: Vector) -> Fit:
                 break
             least = min(least, unmet)
         curvatures = weights * guess * (1.0 - guess) + upper / above + lower / below
-        solve = partial(_solve, problem, curvatures, solver(problem.hessian(curvatures)))
+        solve = solver(problem.hessian(curvatures))
+        if gap < LATE:
+            solve = partial(_solve, problem, curvatures, solve)
 
         def step(to_upper: Any, to_lower: Any) -> tuple[Vector, Vector, Vector, Vector]:
             """Toward s₊ μ₊ and s₋ μ₋ that are these."""
