@@ -65,9 +65,11 @@ class Groupwise(Locked):
     ----------
     groups : declarations by ``gw.by``, ``gw.cut``, ``gw.where``, ``gw.weight``, ``gw.pairs``.
     learner : the per-group learner, or a list of them: the guarantee is then against the best of
-        them on each group. ``learners.Ridge()`` by default.
-    aggregator : ``aggregators.AdaNormalHedge()`` by default, or ``aggregators.Specialists()``.
-    loss : ``losses.Square(low, high)`` with the range of your labels.
+        them on each group. ``learners.Ridge()`` by default, for log loss ``learners.Logistic()``.
+    aggregator : ``aggregators.AdaNormalHedge()`` by default, for log loss without a floor
+        ``aggregators.Specialists()``.
+    loss : ``losses.Square(low, high)`` with the range of your labels; ``losses.Log()`` for
+        probabilities.
     features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1],
         {name: None} for text or for a number as it is, {name: gw.hashed(n)} for text with very many
         values.
@@ -126,9 +128,9 @@ class Groupwise(Locked):
         self.intersections = intersections
         self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
         self.groups = Groups(with_intersections(self.declarations, intersections), always_on)
-        self.learners = as_learners(learner)
-        self.aggregator = as_aggregator(aggregator)
         self.loss = as_loss(loss)
+        self.learners = as_learners(learner, self.loss)
+        self.aggregator = as_aggregator(aggregator, self.loss)
         self.features = features
         self.indicators = indicators
         self.intercept = intercept

@@ -102,19 +102,24 @@ class Settlement(NamedTuple):
     """The loss of the prediction itself; differs from ``charged`` where the play is sampled."""
 
 
+EXACT, BRACKET = "exact", "bracket"
+
+
 class Hindsight(NamedTuple):
     """The scaled loss of the best of a class on a group, as far as it can be told."""
 
     best: float
+    """Where it is known to lie between two numbers, the lower: regret is at most loss − best."""
     error: float = 0.0
-    """How far ``best`` may be from the truth."""
+    """How far ``best`` may be from the truth, by rounding."""
     uncertain: bool = False
     """Is that too far for a certificate to be proved?"""
     high: float | None = None
-    """The upper side, where ``best`` is the lower one; None where they are the same."""
-    kind: str = "exact"
-    """``exact``, or ``bracket`` where only the two sides are known."""
+    """The upper of the two; None where there is one number."""
+    kind: str = EXACT
+    """``EXACT``, or ``BRACKET`` where not all rows were kept."""
     note: str = ""
+    """What to know about the class."""
 
 
 class Setting(NamedTuple):

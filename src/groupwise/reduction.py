@@ -338,7 +338,8 @@ class Reduction:
         """The scaled loss of the best of the class on a group; None where nobody knows it."""
         found = [bank.hindsight(group, features) for bank in self.banks]
         known = (best for best in found if best is not None)
-        return min((x if isinstance(x, Hindsight) else Hindsight(x) for x in known), default=None)
+        every = (x if isinstance(x, Hindsight) else Hindsight(x) for x in known)
+        return min(every, key=lambda one: one.best, default=None)
 
     def elsewhere(self, group: int, of: int) -> float:
         """What the best of the class for the group ``of`` would have lost on ``group``, scaled."""

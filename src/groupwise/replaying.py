@@ -315,7 +315,8 @@ def replay(
     unknown = [item for item in keep if item not in KEEP]
     if unknown:
         raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
-    learners, chosen, seed = as_learners(learner), as_aggregator(aggregator), checked_seed(seed)
+    learners, chosen = as_learners(learner, loss), as_aggregator(aggregator, loss)
+    seed = checked_seed(seed)
     everybody = np.arange(len(names))
     width = len(inputs.feature_names)
 

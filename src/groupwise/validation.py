@@ -12,10 +12,10 @@ from groupwise.errors import ConfigurationError, SnapshotError, is_finite, named
 from groupwise.features import Encoder
 from groupwise.features.declared import Hashed
 from groupwise.groups import Group, Groups, pairs
-from groupwise.learners import FTPL, ContextualFTPL, Ridge
+from groupwise.learners import FTPL, ContextualFTPL, Logistic, Ridge
 from groupwise.learners.actions import Policies
 from groupwise.learners.wrapped import name_of
-from groupwise.losses import Loss, Square
+from groupwise.losses import Log, Loss, Square
 from groupwise.protocols import Aggregator, Banked, Learner
 
 SEED_LIMIT = 2**63
@@ -24,18 +24,22 @@ AnyLearner = Learner | Banked
 _AGGREGATORS = (AdaNormalHedge, Specialists)
 
 PARTS: dict[str, dict[str, dict[str, Any]]] = {
-    "learner": {"ridge": {"type": "Ridge"}, "forward": {"type": "Ridge", "forward": True}},
+    "learner": {
+        "ridge": {"type": "Ridge"},
+        "forward": {"type": "Ridge", "forward": True},
+        "logistic": {"type": "Logistic"},
+    },
     "aggregator": {kind.__name__.lower(): {"type": kind.__name__} for kind in _AGGREGATORS},
 }
 """What the command line and files of settings call the parts."""
 
 
 def as_learners(
-    learner: AnyLearner | Sequence[AnyLearner] | None,
+    learner: AnyLearner | Sequence[AnyLearner] | None, loss: Loss
 ) -> tuple[AnyLearner, ...]:
-    """The learners of a group as a tuple, checked."""
+    """The learners of a group as a tuple, checked; the best that there is for the loss, if None."""
     if learner is None:
-        return (Ridge(),)
+        return (Logistic() if isinstance(loss, Log) else Ridge(),)
     learners = tuple(learner) if isinstance(learner, (list, tuple)) else (learner,)
     if not learners:
         raise ConfigurationError("learner=[] has no learner in it; give at least one.")
@@ -49,10 +53,10 @@ def as_learners(
     return learners
 
 
-def as_aggregator(aggregator: Aggregator | None) -> Aggregator:
-    """The aggregator, checked; AdaNormalHedge by default."""
+def as_aggregator(aggregator: Aggregator | None, loss: Loss) -> Aggregator:
+    """The aggregator, checked; AdaNormalHedge by default, for unbounded log loss Specialists."""
     if aggregator is None:
-        return AdaNormalHedge()
+        return Specialists() if isinstance(loss, Log) and not loss.bounded else AdaNormalHedge()
     if isinstance(aggregator, type) or not isinstance(aggregator, Aggregator):
         raise ConfigurationError(
             f"{aggregator!r} is not an aggregator: it needs the methods log_weights, bound and "
@@ -135,7 +139,7 @@ def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
 
 _PARTS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (Ridge, FTPL, ContextualFTPL, Policies, AdaNormalHedge, Specialists)
+    for kind in (Ridge, Logistic, FTPL, ContextualFTPL, Policies, AdaNormalHedge, Specialists)
 }
 """The learners and aggregators that a file may name."""
 

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import groupwise as gw
+from groupwise.protocols import Hindsight
 from groupwise.regret.hindsight import Factor
 from tests.exact import least_squares
 
@@ -113,7 +114,7 @@ def test_additive_one_hot_blocks_are_the_loss_of_a_full_rank_fit():
 
 
 def test_nothing_seen_and_nothing_to_learn_from():
-    assert hindsight(np.zeros((0, 3)), np.zeros(0)) == (0.0, 0.0, False)
+    assert hindsight(np.zeros((0, 3)), np.zeros(0)) == Hindsight(0.0)
     assert best(np.zeros((2, 3)), np.array([1.5, 0.5])) == 2.5
 
 

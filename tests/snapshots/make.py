@@ -545,7 +545,8 @@ def probe(name: str, model: Any) -> dict[str, Any]:
 def table(model: Any) -> dict[str, Any]:
     """The regret table, group by group: its columns once, then a row for each."""
     found = model.regret()
-    rows = [{k: value for k, value in row.items() if k != "best_error"} for row in found]
+    later = ("best_error", "best_kind", "best_low", "best_high", "note")
+    rows = [{k: value for k, value in row.items() if k not in later} for row in found]
     return {
         "columns": list(rows[0]) if rows else [],
         "rows": [plain(list(row.values())) for row in rows],

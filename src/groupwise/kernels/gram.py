@@ -15,7 +15,7 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.kernels.cells import fma
 from groupwise.kernels.compiled import Kernel, compiled, inlined
-from groupwise.kernels.hindsight import is_dense
+from groupwise.kernels.hindsight import OFFSET, is_dense, weighted_label
 from groupwise.kernels.layout import ONE, OWN, Layout, open_place
 from groupwise.kernels.stretch import cells_of, open_stretch
 
@@ -82,7 +82,7 @@ def add_product(total, low, place, low_place, a, b):
 def record(state, message):
     """Add the rounds of a stretch whose rows are mostly zeros."""
     place, stretch = open_place(state), open_stretch(message)
-    group, offset = stretch.group, place.parameters[0]
+    group, offset = stretch.group, place.parameters[OFFSET]
     own = grams_of(place, group)
     stride, cells = own.moment.size, own.moment
     if place.late[group] >= 0:
@@ -90,14 +90,15 @@ def record(state, message):
     for i in range(stretch.first, stretch.last):
         first, last, start, stop = cells_of(stretch, i)
         xi, xv = stretch.positions[first:last], stretch.values[start:stop]
-        if is_dense(own.columns, xi, xv):
+        weight, y = weighted_label(place, stretch, i)
+        if weight == 0.0 or is_dense(own.columns, xi, xv):
             continue
         if place.late[group] < 0:
             give_late(place, group)
             own = grams_of(place, group)
             cells = own.gram.reshape(stride * stride)
-        root = np.sqrt(stretch.weights[stretch.entries[i]] * stretch.stands_for[0])
-        label = root * (stretch.labels[stretch.rows[i]] + offset)
+        root = np.sqrt(weight)
+        label = root * (y + offset)
         own.added[0] += 1
         add_product(own.power, own.power, 0, 1, label, label)
         scale = UNIT * root

@@ -4,7 +4,9 @@ Full rows, as √w [x, y], are held back and folded into the factor together (``
 which saves most of the memory traffic; where sums of products are as good, they stand in its place
 (``kernels.calm``). Rows that are mostly zeros beside the columns that the group
 has had (``is_dense``) are summed up apart (``kernels.gram``). The label y is the scaled one plus
-``parameters[0]``, low / (high − low): a linear model in the label's own units is then one of y.
+``parameters[OFFSET]``, low / (high − low): a linear model in the label's own units is then one of
+y. Or weights and labels are those of parabolas that bound a loss (``kernels.logistic``): of which,
+and how many there are, the other parameters tell.
 """
 
 from typing import NamedTuple
@@ -21,6 +23,8 @@ from groupwise.kernels.layout import ONE, OWN, Layout, open_place
 from groupwise.kernels.stretch import cells_of, open_stretch
 from groupwise.kernels.vectors import add_outer, combine_first, dense_dot, scale
 
+OFFSET, WHICH, EACH = range(3)
+"""The parameters; ``EACH`` is 0 where there are no parabolas."""
 HELD = 8
 """Rows that a group has room for before it gets a matrix."""
 TOGETHER = 32
@@ -110,17 +114,32 @@ def is_dense(columns, xi, xv):
     return 3 * xi.size > most
 
 
+@inlined
+def weighted_label(place, stretch, i):
+    """The weight and the label of a round in the sums.
+
+    They are those of the round or, where ``parameters`` say that it has parabolas, of one of them;
+    a weight of 0 where the round is not in the sums.
+    """
+    entry, each = stretch.entries[i], int(place.parameters[EACH])
+    if each == 0:
+        return stretch.weights[entry] * stretch.stands_for[0], stretch.labels[stretch.rows[i]]
+    at = 2 * (entry * each + int(place.parameters[WHICH]))
+    return stretch.anchors[at], stretch.anchors[at + 1]
+
+
 @Kernel
 def record(state, message):
     """Add the rounds of a stretch, full rows to the factor."""
     place, stretch = open_place(state), open_stretch(message)
-    group, offset = stretch.group, place.parameters[0]
+    group, offset = stretch.group, place.parameters[OFFSET]
     own = sums_of(place, group)
-    share = stretch.stands_for[0]
     for i in range(stretch.first, stretch.last):
         first, last, start, stop = cells_of(stretch, i)
         xi, xv = stretch.positions[first:last], stretch.values[start:stop]
-        weight, y = stretch.weights[stretch.entries[i]] * share, stretch.labels[stretch.rows[i]]
+        weight, y = weighted_label(place, stretch, i)
+        if weight == 0.0:
+            continue
         own.power[0] += weight * y * y
         sketch.add(own, xi, xv)
         if is_dense(own.columns, xi, xv):

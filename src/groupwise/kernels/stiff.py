@@ -93,6 +93,13 @@ def serve(state, message):
     if forward:
         mine.log_determinant[k] += np.log1p(spread)
     mine.mass[k] += weight
+    grow_older(mine, k, place.parameters, work)
+    return stretch.last
+
+
+@inlined
+def grow_older(mine, k, parameters, work):
+    """After a row of a stiff learner: multiples are chosen anew, or it becomes calm, at times."""
     rows = mine.stiff[k]
     mine.stiff[k] = rows + 1
     if rows & (rows - 1) == 0:
@@ -100,9 +107,8 @@ def serve(state, message):
     # Where calm learners fold: products that were formed ahead do not reach beyond it.
     if mine.waiting[0] == HELD - 1 and mine.stiff[k] > PATIENCE << min(mine.checks[k], 50):
         mine.checks[k] += 1
-        if is_calm(mine, k, place.parameters, work):
-            invert(mine, k, place.parameters, work)
-    return stretch.last
+        if is_calm(mine, k, parameters, work):
+            invert(mine, k, parameters, work)
 
 
 @inlined

@@ -29,7 +29,9 @@ FETCHED = 192
 """Numbers at the front of a record that are fetched ahead."""
 MARKS = 16
 """Whole numbers that a kernel may work with."""
-READY, NO_ROOM, TOO_LARGE = 0, 1, 2
+KEEP = MARKS - 1
+"""The one by which a kernel asks for the row to be kept."""
+READY, NO_ROOM, TOO_LARGE, TO_KEEP = range(4)
 """What single rounds come back with."""
 
 
@@ -59,6 +61,8 @@ class Stretch(NamedTuple):
     """Where the positions of a round begin; FULL where it has none (``kernels.columns``)."""
     positions: Index
     advice: Vector
+    anchors: Vector
+    """Weights and labels of parabolas, for the kernels that sum them up, by entry; or nothing."""
     stands_for: Vector
     """One number: how many rounds a label stands for in the books; 1 unless feedback is partial."""
     work: Vector
@@ -89,6 +93,7 @@ class Crew(NamedTuple):
     places: Index
     positions: Index
     stands_for: Vector
+    marks: Index
     features: int
     """How many features there is room for."""
     awake: int
@@ -198,19 +203,23 @@ def advise(message, awake_message, xi, xv, said):
 
 @entry
 def step(message, awake_message, xi, xv, label, stands_for, said):
-    """The same, and then every awake learner is updated with the label."""
+    """The same, and then every awake learner is updated with the label.
+
+    TO_KEEP where a learner wants the row to be kept.
+    """
     crew, awake = open_crew(message), open_awake(awake_message)
     if _lay_out(crew, awake, xi, xv, said) != READY:
         return NO_ROOM
     crew.labels[0] = label
     crew.stands_for[0] = stands_for
+    crew.marks[KEEP] = 0
     seen = open_place(crew.seen)
     for a in range(awake.count):
         _admit(crew, seen, a, awake.groups[a])
         for part in range(crew.parts):
             _round_of(crew, a, awake.groups[a], part)
             call(crew.learn[part], crew.states[part], address_of(crew.stretch))
-    return READY
+    return READY if crew.marks[KEEP] == 0 else TO_KEEP
 
 
 @lean

@@ -2,7 +2,8 @@
 
 from groupwise.learners.contextual_ftpl import ContextualFTPL
 from groupwise.learners.ftpl import FTPL
+from groupwise.learners.logistic import Logistic
 from groupwise.learners.ridge import Ridge
 from groupwise.learners.wrapped import Foreign
 
-__all__ = ["FTPL", "ContextualFTPL", "Foreign", "Ridge"]
+__all__ = ["FTPL", "ContextualFTPL", "Foreign", "Logistic", "Ridge"]

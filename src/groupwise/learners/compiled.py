@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike
 
 from groupwise.arrays import Index, Vector, capacity
 from groupwise.errors import FeatureError, TooLargeError
-from groupwise.kernels import columns, gram, hindsight, stretch
+from groupwise.kernels import columns, stretch
 from groupwise.kernels.cells import of_sparse
 from groupwise.kernels.compiled import Kernel, ready
 from groupwise.kernels.layout import LANES, Layout, address, room, rooms
+from groupwise.learners.recorders import LinearRecorder, Recorder
 from groupwise.losses import Loss
 from groupwise.protocols import Awake, Bank, Hindsight, Row
-from groupwise.regret.hindsight import factored
 from groupwise.store import Arrays, Store
 
 NONE: Index = np.zeros(0, dtype=np.int64)
@@ -65,6 +65,14 @@ class CompiledBank:
         """How many numbers the kernels work with, in ``stretch.work``, for groups so wide."""
         return width
 
+    def recorder(self, loss: Loss) -> Recorder | None:
+        """What keeps the hindsight of this kind's own class; None where it has none."""
+        return None
+
+    def restart(self) -> None:
+        """Forget what was learned, not what was recorded."""
+        self.store = self.fresh()
+
     def upkeep(self, group: int) -> None:
         """What is rarely needed; called where a kernel calls ``place.upkeep``."""
 
@@ -85,12 +93,12 @@ class CompiledBank:
 
 
 class Crew(Bank):
-    """The compiled banks of a model and the sums of hindsight: one call for all of them.
+    """The compiled banks of a model and what records for hindsight: one call for all of them.
 
     Parameters
     ----------
     banks : the compiled banks.
-    loss : the model's; with square loss the sums give the best linear model in hindsight.
+    loss : the model's; with square loss hindsight is that of the best linear model.
     intercept : is there a feature that is 1 in every row?
     """
 
@@ -99,71 +107,60 @@ class Crew(Bank):
     def __init__(self, banks: Sequence[CompiledBank], loss: Loss, intercept: bool = False) -> None:
         self.banks = list(banks)
         self.columns = [column for bank in banks for column in bank.columns]
-        self.linear = loss.linear_hindsight
-        self.low = loss.low
-        if self.linear:
-            self.comparator = "the best linear model in hindsight"
-        self.sums: Store | None = None
-        self.products: Store | None = None
-        if self.linear:
-            # A linear model in the label's units is one of the scaled label plus low/(high − low);
-            # with an intercept, so is one of the scaled label itself.
-            shifted = loss.ranged and not intercept
-            offset = np.array([loss.low / (loss.high - loss.low) if shifted else 0.0])
-            self.products = Store(gram.GRAMS, parameters=offset)
-            self.sums = Store(hindsight.SUMS, parameters=offset)
+        own = [found for bank in banks if (found := bank.recorder(loss)) is not None]
+        linear = LinearRecorder(loss, intercept) if loss.linear_hindsight else Recorder()
+        self.recorder = own[0] if own else linear
         self.seen = Store(columns.COLUMNS, keeper=self)
         """The columns of each group: the features that its own rows have had."""
         self._room = (1, room(1))
         self.restart()
 
-    def _shift(self, offset: float) -> None:
-        """Go on with sums of the scaled label plus this."""
-        for store in self._recorded():
-            if offset != store.parameters[0]:
-                self.comparator += f", of the form {self.low:g} + θ·x"
-            store.parameters[0] = offset
-
-    def _recorded(self) -> list[Store]:
-        """What hindsight is found from: that of full rows, and of those that are mostly zeros."""
-        return [store for store in (self.sums, self.products) if store is not None]
+    @property
+    def comparator(self) -> str:  # type: ignore[override]
+        """What ``hindsight`` is the loss of."""
+        return self.recorder.comparator
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
         for bank in self.banks:
-            bank.store = bank.fresh()
+            bank.restart()
         self._gather()
 
     def _gather(self) -> None:
         """The message for the kernels: who is to be called, and the stretch of single rounds."""
-        stores = self._recorded()
-        self._stores = [*stores, *(bank.store for bank in self.banks)]
-        silent = [0] * len(stores)
-        firsts = np.cumsum([0, *(len(bank.columns) for bank in self.banks)]).tolist()
+        learned = [bank.store for bank in self.banks]
+        recorded = list(self.recorder.stores.values())
+        firsts = np.cumsum([0, *(len(bank.columns) for bank in self.banks)]).tolist()[:-1]
+        kernels = [[kernel.pointer for kernel in bank.kernels()] for bank in self.banks]
+        parts = list(zip(learned, *zip(*kernels, strict=True), firsts, strict=True))
+        silent = [
+            (store, 0, kernel.pointer, 0)
+            for store, kernel in zip(recorded, self.recorder.kernels, strict=True)
+        ]
+        parts = [*parts, *silent] if self.recorder.afterwards else [*silent, *parts]
+        self._stores = [part[0] for part in parts]
         awake, features = self._room
         self._one = np.arange(awake), np.zeros(awake, dtype=np.int64), *self._workplace()
         entries, rows, work, marks = self._one
         counts, places, indices = (np.zeros(n, dtype=np.int64) for n in (awake, awake, features))
         values, positions = np.zeros(features), np.zeros(awake * features, dtype=np.int64)
         indptr, label, stands_for = np.zeros(2, dtype=np.int64), np.zeros(1), np.ones(1)
-        none = np.zeros(0)
+        none, anchors = np.zeros(0), np.zeros(2 * awake * self.recorder.each)
         cells: Any = indptr, values, places, positions
-        alone: Any = (entries, label, *cells, stands_for, features, awake)
+        alone: Any = (entries, label, *cells, stands_for, marks, features, awake)
         self._alone = stretch.STRETCH.pack(
             stretch.Stretch(
                 *(0, 0, 0, 0, 0, max(1, len(self.columns)), entries, rows, none, label),
-                *(*cells, none, stands_for, work, marks),
+                *(*cells, none, anchors, stands_for, work, marks),
             )
         )
-        kernels = [[kernel.pointer for kernel in bank.kernels()] for bank in self.banks]
-        recorders = [hindsight.record.pointer, gram.record.pointer][: len(stores)]
-        learn = [*recorders, *(learn for _, learn in kernels)]
+        self._anchors = anchors
         self._crew = stretch.Crew(
             len(self._stores),
-            stretch.words([*silent, *(advise for advise, _ in kernels)]),
-            stretch.words(learn),
+            stretch.words([advise for _, advise, _, _ in parts]),
+            stretch.words([learn for _, _, learn, _ in parts]),
             stretch.words([store.address for store in self._stores]),
-            np.array([*silent, *firsts[:-1]], dtype=np.int64),
+            np.array([first for *_, first in parts], dtype=np.int64),
             self.seen.address,
             *(counts, indices, np.zeros(1, dtype=np.bool_)),
             self._alone,
@@ -222,6 +219,7 @@ class Crew(Bank):
 
     def lay_out(self, rounds: Any) -> tuple[Index, Index, Index]:
         """Where the cells of every round lie among its group's columns, some of which are new."""
+        self.recorder.keep_all(rounds)
         cells, (groups, starts, _, rows) = rounds.cells, rounds.parts
         counts = np.empty_like(groups)
         self.seen.reserve(groups, LANES)
@@ -254,9 +252,16 @@ class Crew(Bank):
         """The same as of now, with room for losses; then learners and sums are updated."""
         place = awake.address or stretch.addressed(awake)
         indices, values, _, _ = row
-        while self._step(self._address, place, indices, values, label, stands_for, self._said):
+        while True:
+            answer = self._step(
+                self._address, place, indices, values, label, stands_for, self._said
+            )
+            if answer == stretch.READY:
+                return self._said
+            if answer == stretch.TO_KEEP:
+                self.recorder.keep(awake, (indices, values), label, stands_for)
+                return self._said
             self._make_room(awake, row)
-        return self._said
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """The advice of every awake group. Changes nothing."""
@@ -280,7 +285,8 @@ class Crew(Bank):
         cells, parts = rounds.cells, rounds.parts
         places, positions, widths = rounds.laid_out[self]
         work, marks = self._workplace()  # kept until the kernels are through
-        room: Any = places, positions, out, np.ones(1), work, marks
+        anchors = np.empty(2 * parts.entries.size * self.recorder.each)
+        room: Any = places, positions, out, anchors, np.ones(1), work, marks
         words = stretch.STRETCH.pack(
             stretch.Stretch(
                 *(0, 0, 0, 0, 0, max(1, len(self.columns)), parts.entries, parts.rows),
@@ -291,12 +297,9 @@ class Crew(Bank):
         stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts, widths)
 
     def hindsight(self, group: int, features: int) -> Hindsight | None:
-        """The scaled loss of the best linear model; None where that is no least-squares fit."""
-        if self.sums is None:
-            return None
-        width = room(int(self.seen.of(group).count[0]))
-        sums, products = (store.part(group, width) for store in self._recorded())
-        return factored(sums, products).hindsight(float(sums.power[0]))
+        """The scaled loss of the best of the class; None where that is not known."""
+        count = int(self.seen.of(group).count[0])
+        return self.recorder.best(group, self._features(group, count), room(count))
 
     def bounds(self, group: int) -> Vector | None:
         """See :meth:`groupwise.protocols.Bank.bounds`."""
@@ -309,8 +312,7 @@ class Crew(Bank):
 
     def _named(self) -> dict[str, Store]:
         """The stores by the names that they have in a file."""
-        own = dict(zip(("hindsight", "products"), self._recorded(), strict=False))
-        return own | {bank.name: bank.store for bank in self.banks}
+        return self.recorder.stores | {bank.name: bank.store for bank in self.banks}
 
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """The state of the first groups, as arrays by name; each in its own columns."""
@@ -318,9 +320,8 @@ class Crew(Bank):
         kept = [self._features(group, count) for group, count in enumerate(counts.tolist())]
         fields = {"columns": {"count": counts, "feature": np.concatenate([*kept, NONE])}}
         fields |= {name: store.save(groups, counts) for name, store in self._named().items()}
-        if self.sums is not None:
-            fields["hindsight"]["offset"] = self.sums.parameters.copy()
-        return {f"{name}.{field}": a for name, own in fields.items() for field, a in own.items()}
+        named = {f"{name}.{field}": a for name, own in fields.items() for field, a in own.items()}
+        return named | self.recorder.save()
 
     def _features(self, group: int, count: int) -> Index:
         """Which features the columns of a group are."""
@@ -347,25 +348,15 @@ class Crew(Bank):
         columns.rehash(self.seen.address, np.arange(groups))
         banks = {bank.name: bank for bank in self.banks}
         for name, store in self._named().items():
-            own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
+            prefix = f"{name}."
+            own = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
             store.load(banks[name].completed(own, counts) if name in banks else own, groups, counts)
-        if self.sums is not None:
-            self._shift(float(arrays["hindsight.offset"][0]))
+        self.recorder.load(arrays, groups, features)
         self._gather()
         self._extend(1, room(features))
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = (
-            "banks",
-            "columns",
-            "linear",
-            "low",
-            "comparator",
-            "sums",
-            "products",
-            "seen",
-            "_room",
-        )
+        kept = ("banks", "columns", "recorder", "seen", "_room")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -76,16 +76,8 @@ class Ridge:
     forgetting: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("penalty", "forgetting"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise ConfigurationError(f"{name} must be a number, not {value!r}.")
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigurationError(f"{name} must be positive and finite, not {value!r}.")
-        if not SMALLEST <= self.penalty <= LARGEST:
-            raise ConfigurationError(
-                f"penalty must be between {SMALLEST:g} and {LARGEST:g}, not {self.penalty!r}."
-            )
+        checked_penalty(self.penalty)
+        _check_positive("forgetting", self.forgetting)
         if not BRIEFEST <= self.forgetting <= 1.0:
             raise ConfigurationError(
                 f"forgetting must be between {BRIEFEST:g} and 1, not {self.forgetting!r}."
@@ -101,27 +93,33 @@ class Ridge:
         return [RidgeBank(learners, columns)]
 
 
-class RidgeBank(CompiledBank):
-    """The ridge learners of every group: (configuration, state), arithmetic in the kernels."""
+def _check_positive(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ConfigurationError(f"{name} must be a number, not {value!r}.")
+    if not (math.isfinite(value) and value > 0.0):
+        raise ConfigurationError(f"{name} must be positive and finite, not {value!r}.")
 
-    name = "ridge"
-    layout = ridge.MODELS
-    advise = ridge.advise
-    learn = ridge.learn
 
-    def __init__(self, learners: Sequence[Ridge], columns: Sequence[int]) -> None:
-        self.learners = tuple(learners)
-        super().__init__(columns, [[x.penalty, x.forward, x.forgetting] for x in learners])
+def checked_penalty(penalty: Any) -> None:
+    """Raise ConfigurationError unless it is a penalty that can be computed with."""
+    _check_positive("penalty", penalty)
+    if not SMALLEST <= penalty <= LARGEST:
+        raise ConfigurationError(
+            f"penalty must be between {SMALLEST:g} and {LARGEST:g}, not {penalty!r}."
+        )
 
-    def kernels(self) -> tuple[Kernel, Kernel]:
-        """The forward form needs more for its advice."""
-        forward = any(x.forward for x in self.learners)
-        return ridge.advise_forward if forward else ridge.advise, ridge.learn
 
-    @property
-    def also(self) -> Any:
-        """What makes learners forget, where some do."""
-        return ridge.fade.pointer if any(x.forgetting < 1.0 for x in self.learners) else 0
+class QuadraticBank(CompiledBank):
+    """Learners that keep the minimum of a sum of squares, λ‖θ‖² + …, for every group.
+
+    Calm ones keep P, stiff ones a triangular factor of P⁻¹ (``kernels.ridge``).
+    """
+
+    learners: Sequence[Any]
+
+    def stiff_kernel(self) -> Kernel:
+        """What stiff learners need; it is compiled when the first becomes stiff."""
+        raise NotImplementedError
 
     def work_size(self, width: int) -> int:
         """Room for products that are formed together."""
@@ -129,7 +127,7 @@ class RidgeBank(CompiledBank):
 
     def _unused(self, learner: int, mine: Any) -> float:
         """What stands on the diagonal of a group's matrix for features that no row has had yet."""
-        penalty = self.learners[learner].penalty
+        penalty = float(self.learners[learner].penalty)
         if mine.stiff[learner]:
             return math.sqrt(penalty)
         return 1.0 / (penalty * float(mine.strength[learner]))
@@ -162,9 +160,40 @@ class RidgeBank(CompiledBank):
         return arrays
 
     def upkeep(self, group: int) -> None:
-        """Compile what stiff learners need, and renew penalties that have faded away."""
+        """Compile what stiff learners need."""
         with _alone:
-            self.store.supply(stiff.serve.pointer)
+            self.store.supply(self.stiff_kernel().pointer)
+
+
+class RidgeBank(QuadraticBank):
+    """The ridge learners of every group: (configuration, state), arithmetic in the kernels."""
+
+    name = "ridge"
+    layout = ridge.MODELS
+    advise = ridge.advise
+    learn = ridge.learn
+
+    def __init__(self, learners: Sequence[Ridge], columns: Sequence[int]) -> None:
+        self.learners = tuple(learners)
+        super().__init__(columns, [[x.penalty, x.forward, x.forgetting] for x in learners])
+
+    def kernels(self) -> tuple[Kernel, Kernel]:
+        """The forward form needs more for its advice."""
+        forward = any(x.forward for x in self.learners)
+        return ridge.advise_forward if forward else ridge.advise, ridge.learn
+
+    def stiff_kernel(self) -> Kernel:
+        """What stiff learners need."""
+        return stiff.serve
+
+    @property
+    def also(self) -> Any:
+        """What makes learners forget, where some do."""
+        return ridge.fade.pointer if any(x.forgetting < 1.0 for x in self.learners) else 0
+
+    def upkeep(self, group: int) -> None:
+        """The same, and penalties that have faded away are renewed."""
+        super().upkeep(group)
         mine = self.store.of(group)
         if (mine.strength < ridge.FAINT).any():
             stiff.restore_penalty(mine, self.parameters)

@@ -11,7 +11,7 @@ import numpy as np
 
 from groupwise.errors import ConfigurationError
 from groupwise.groups import ALWAYS_ON
-from groupwise.protocols import Hindsight
+from groupwise.protocols import BRACKET, Hindsight
 from groupwise.regret.certificate import aggregator_bounds, certify, totals
 
 if TYPE_CHECKING:
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 WIDEST = 1e7
 """From here on figures are shown with an exponent."""
+NOTES = 5
+"""So many groups' notes are printed below a table."""
 SHOWN = (
     "group",
     "rounds",
     "loss",
     "best_loss",
+    "best_high",
+    "best_kind",
     "payments",
     "regret",
     "certificate",
@@ -39,11 +43,14 @@ class RegretTable:
     """Regret and certificate of every group over the settled rounds.
 
     ``rows`` is a list of dictionaries with the keys group, rounds, loss, realised_loss, best_loss,
-    best_error, regret, baseline_regret, certificate, learner, aggregator, delay, a_priori and
-    status; figures are in the label's units. ``loss`` and ``regret`` are expectations over the
-    aggregator's draw where it samples; ``realised_loss`` is what the drawn predictions lost.
-    ``best_error`` is how far ``best_loss`` may be from the truth. ``baseline_regret`` is that of
-    the always-on group's own learner, the single model; None where there is no such group.
+    best_error, best_kind, best_low, best_high, regret, baseline_regret, certificate, learner,
+    aggregator, delay, a_priori, status and note; figures are in the label's units. ``loss`` and
+    ``regret`` are expectations over the aggregator's draw where it samples; ``realised_loss`` is
+    what the drawn predictions lost. ``best_kind`` is "exact", or "bracket" where all that is known
+    of the best loss is that it lies between ``best_low`` and ``best_high``; ``best_loss`` is the
+    lower side, so that ``regret`` is the upper side of regret. ``best_error`` is how far it may be
+    from the truth by rounding. ``baseline_regret`` is that of the always-on group's own learner,
+    the single model; None where there is no such group. ``note`` is what to know about the best.
     ``comparator`` says what ``best_loss`` is the loss of. Groups that happen to have the same name
     have a row each; ``table[name]`` is the first of them, the one that appeared first.
     """
@@ -78,10 +85,29 @@ class RegretTable:
         raise ConfigurationError("to_frame needs pandas, polars or pyarrow: pip install one.")
 
     def _lines(self) -> list[list[str]]:
-        """The cells to print, the heading first; payments where there are any."""
-        paid = any("payments" in row for row in self.rows)
-        shown = [key for key in SHOWN if paid or key != "payments"]
+        """The cells to print, the heading first; payments and brackets where there are any."""
+        left_out = {"best_high", "best_kind"} if not self._brackets() else set()
+        if not any("payments" in row for row in self.rows):
+            left_out.add("payments")
+        shown = [key for key in SHOWN if key not in left_out]
         return [shown, *([_text(row[key]) for key in shown] for row in self.rows)]
+
+    def _brackets(self) -> bool:
+        return any(row.get("best_kind") == BRACKET for row in self.rows)
+
+    def _remarks(self) -> list[str]:
+        """What to say below the rows."""
+        said = [f"{self.settled} settled rounds; regret is against {self.comparator}."]
+        if self._brackets():
+            said.append(
+                "Where best_kind is bracket, the best loss is between best_loss and best_high, and "
+                "regret is what it is at most."
+            )
+        noted = [(row["group"], row["note"]) for row in self.rows if row.get("note")]
+        said += [f"{_text(group)}: {note}." for group, note in noted[:NOTES]]
+        if len(noted) > NOTES:
+            said.append(f"… and {len(noted) - NOTES} more notes.")
+        return said
 
     def __str__(self) -> str:
         cells = self._lines()
@@ -94,8 +120,7 @@ class RegretTable:
             for line in cells
         )
         rule = "  ".join("─" * width for width in widths)
-        note = f"{self.settled} settled rounds; regret is against {self.comparator}."
-        return "\n".join([heading, rule, *lines, note])
+        return "\n".join([heading, rule, *lines, *self._remarks()])
 
     __repr__ = __str__
 
@@ -104,9 +129,7 @@ class RegretTable:
             "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in line)
             for line, tag in zip(self._lines(), ["th", *["td"] * len(self)], strict=True)
         )
-        caption = (
-            f"{self.settled} settled rounds; regret is against {html.escape(self.comparator)}."
-        )
+        caption = "<br>".join(map(html.escape, self._remarks()))
         return (
             f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{''.join(f'<tr>{line}</tr>' for line in body)}</tbody></table>"
@@ -158,6 +181,9 @@ def regret_table(
                 "realised_loss": unit * float(own.realised_loss[0]),
                 "best_loss": unit * best,
                 "best_error": unit * known.error,
+                "best_kind": known.kind,
+                "best_low": unit * best,
+                "best_high": unit * (best if known.high is None else known.high),
                 "regret": unit * (loss - best),
                 "baseline_regret": None if math.isnan(baseline) else unit * (baseline - best),
                 "certificate": certificate.total,
@@ -166,6 +192,7 @@ def regret_table(
                 "delay": certificate.delay,
                 "a_priori": certificate.a_priori,
                 "status": certificate.status,
+                "note": known.note,
             }
         )
     return RegretTable(rows, reduction.comparator, settled)

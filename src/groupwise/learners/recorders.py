@@ -1,0 +1,197 @@
+"""What the compiled learners' rounds leave for hindsight: sums, and for log loss rows as well."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from groupwise.arrays import Index, Vector
+from groupwise.kernels import gram, hindsight
+from groupwise.kernels.compiled import Kernel
+from groupwise.losses import Loss
+from groupwise.protocols import BRACKET, Awake, Hindsight
+from groupwise.regret.hindsight import EPSILON, factored
+from groupwise.regret.logistic import Quadratic, Reference, Rows, best_logistic
+from groupwise.regret.rows import KeptRows
+from groupwise.store import Store
+
+Others = tuple[Quadratic | None, Reference | None]
+NO_OTHERS: Others = (None, None)
+
+
+class Recorder:
+    """Records nothing: the best in hindsight is then the group's own best learner."""
+
+    comparator = "the group's own best learner"
+    afterwards: ClassVar[bool] = False
+    """Do the kernels come after those of the learners?"""
+    each: int = 0
+    """How many parabolas a round leaves for the sums (``kernels.logistic``)."""
+
+    def __init__(self) -> None:
+        self.stores: dict[str, Store] = {}
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """A kernel for every store, in their order."""
+        return [hindsight.record, gram.record] * (len(self.stores) // 2)
+
+    def keep(
+        self, awake: Awake, row: tuple[Index, Vector], label: float, stands_for: float
+    ) -> None:
+        """Keep the row of a single round."""
+
+    def keep_all(self, rounds: Any) -> None:
+        """Hold on to the rows of a stretch."""
+
+    def best(self, group: int, features: Index, width: int) -> Hindsight | None:
+        """The best in hindsight; ``features`` are the group's own columns, ``width`` with room."""
+        return None
+
+    def save(self) -> dict[str, Any]:
+        """What is not in the stores, as arrays by name."""
+        return {}
+
+    def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
+        """Take over what :meth:`save` gave."""
+
+
+class LinearRecorder(Recorder):
+    """Sums from which the best linear model is found."""
+
+    comparator = "the best linear model in hindsight"
+
+    def __init__(self, loss: Loss, intercept: bool) -> None:
+        super().__init__()
+        self.low = loss.low
+        # A linear model in the label's units is one of the scaled label plus low/(high − low);
+        # with an intercept, so is one of the scaled label itself.
+        shifted = loss.ranged and not intercept
+        offset = loss.low / (loss.high - loss.low) if shifted else 0.0
+        self.stores = _sums("", np.array([offset, 0.0, 0.0]))
+
+    def best(self, group: int, features: Index, width: int) -> Hindsight:
+        """The scaled loss of the best linear model."""
+        sums, products = (store.part(group, width) for store in self.stores.values())
+        return factored(sums, products).hindsight(float(sums.power[0]))
+
+    def save(self) -> dict[str, Any]:
+        return {"hindsight.offset": self.stores["hindsight"].parameters[:1].copy()}
+
+    def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
+        """Go on with sums of the scaled label plus what it was."""
+        offset = float(arrays["hindsight.offset"][0])
+        own = self.stores["hindsight"].parameters
+        if offset != own[hindsight.OFFSET]:
+            self.comparator += f", of the form {self.low:g} + θ·x"
+        own[hindsight.OFFSET] = offset
+
+
+class LogisticRecorder(Recorder):
+    """Rows, and the sums of parabolas below the loss of further ones, for logistic models.
+
+    Parameters
+    ----------
+    bank : the learners, the first ones of which leave the parabolas.
+    bound : b; models are compared with that have |x·θ| ≤ b on all rows of the group.
+    nodes : of a chain of dichotomies; None where there is no chain.
+    limit : how many rows of each group are kept.
+    """
+
+    afterwards = True
+
+    def __init__(self, bank: Any, bound: float, nodes: int | None, limit: int) -> None:
+        super().__init__()
+        self.bank = bank
+        self.bound = bound
+        self.nodes = nodes
+        self.each = nodes or 1
+        what = "the best logistic model" if nodes is None else "the best chain of logistic models"
+        self.comparator = f"{what} with |x·θ| ≤ {bound:g} in hindsight"
+        self.rows = KeptRows(limit)
+        for node in range(self.each):
+            name = "" if node == 0 else str(node)
+            self.stores |= _sums(name, np.array([0.0, node, self.each]))
+
+    def keep(
+        self, awake: Awake, row: tuple[Index, Vector], label: float, stands_for: float
+    ) -> None:
+        weights = awake.weights if stands_for == 1.0 else awake.weights * stands_for
+        self.rows.add(awake.groups, weights, *row, label)
+
+    def keep_all(self, rounds: Any) -> None:
+        row = rounds.cells, rounds.indptr, rounds.groups, rounds.weights, rounds.labels
+        self.rows.add_rows(*row, rounds.parts)
+
+    def best(self, group: int, features: Index, width: int) -> Hindsight:
+        """The best of every node, together."""
+        own = self.bank.store.part(group, width)
+        matrix, labels, weights = self.rows.of(group)
+        columns = np.full(int(features.max(initial=-1)) + 1, -1)
+        columns[features] = np.arange(features.size)
+        matrix = _chosen(matrix, columns, features.size)
+        if labels.size < own.rows[0]:  # others came after those that are kept, and went
+            kept = slice(self.rows.limit)
+            matrix, labels, weights = matrix[kept], labels[kept], weights[kept]
+            others = [self._others(node, group, width, own) for node in range(self.each)]
+        else:
+            others = [NO_OTHERS] * self.each
+        found = [
+            best_logistic(self._rows_of(node, matrix, labels, weights), self.bound, *rest)
+            for node, rest in enumerate(others)
+        ]
+        notes = {one.note: None for one in found if one.note}
+        return Hindsight(
+            sum(one.best for one in found),
+            sum(one.error for one in found),
+            any(one.uncertain for one in found),
+            sum(one.best if one.high is None else one.high for one in found),
+            max(found, key=lambda one: one.kind == BRACKET).kind,
+            "; ".join(notes),
+        )
+
+    def _rows_of(self, node: int, matrix: Any, labels: Vector, weights: Vector) -> Rows:
+        """The rows of a node, and its labels."""
+        if self.nodes is None:
+            return Rows(matrix, labels, weights)
+        reached = labels >= node
+        wanted = (labels[reached] == node).astype(np.float64)
+        return Rows(matrix[reached], wanted, weights[reached])
+
+    def _others(self, node: int, group: int, width: int, own: Any) -> Others:
+        """What is known of the rows that were not kept."""
+        stores = list(self.stores.values())[2 * node : 2 * node + 2]
+        factor = factored(*(store.part(group, width) for store in stores))
+        rounding = 8.0 * EPSILON * float(own.magnitude[node])
+        return (
+            Quadratic(factor, float(own.constant[node].sum()), rounding),
+            Reference(
+                own.known[node],
+                float(own.known_loss[node].sum()),
+                float(own.reach[node]),
+                float(own.weight[node]),
+            ),
+        )
+
+    def save(self) -> dict[str, Any]:
+        return {f"rows.{name}": array for name, array in self.rows.save().items()}
+
+    def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
+        own = {k.removeprefix("rows."): a for k, a in arrays.items() if k.startswith("rows.")}
+        self.rows.load(own, groups, features)
+
+
+def _sums(name: str, parameters: Vector) -> dict[str, Store]:
+    """Sums of full rows, and of those that are mostly zeros."""
+    return {
+        f"hindsight{name}": Store(hindsight.SUMS, parameters=parameters),
+        f"products{name}": Store(gram.GRAMS, parameters=parameters),
+    }
+
+
+def _chosen(matrix: Any, columns: Index, count: int) -> Any:
+    """A sparse matrix with its columns where ``columns`` says, of ``count``."""
+    from scipy.sparse import csr_array
+
+    indices = columns[matrix.indices]
+    return csr_array((matrix.data, indices, matrix.indptr), shape=(matrix.shape[0], count))
