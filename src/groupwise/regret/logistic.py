@@ -165,12 +165,12 @@ def best_logistic(
     unit = float(np.ldexp(1.0, -2 * group.root))
     high = (1.0 + SUMMED) * float(np.fmin(unit * high, total * LN2))
     sure = group.sure and bool(np.isfinite(low))
-    low = unit * max(low, apart) if sure else unit * apart
+    low = unit * (max(low, apart) if sure else apart)
     near = float(np.fmax(unit * near, low))
     best = min(low if sure else near, high)
     error = best - min(low, best) + (high - best if others is None else max(near - best, 0.0))
     uncertain = error > SURE * total + SURE_OF_BEST * best
-    return Hindsight(best, error, uncertain, high, kind, note)
+    return Hindsight(float(best), float(error), bool(uncertain), high, kind, note)
 
 
 class _Others(NamedTuple):
@@ -349,18 +349,17 @@ class _Group:
         if not sigma > 0.0:
             return 0.0, sigma
         moved, moved_unmet = np.zeros(force.size), np.zeros(unmet.size)
-        pairs = ROUNDING * (force.size + unmet.size) ** 2 * np.sqrt(columns.columns.size)
+        pairs = 4.0 * ROUNDING * (force.size + unmet.size) ** 2 * np.sqrt(columns.columns.size)
         solve, found = None, np.inf
         for _ in range(REFINED):
-            rest, rest_unmet = force - moved, unmet - moved_unmet
             high, low = np.zeros((2, self.basis.maps.width))
-            self.lines.back(rest, high, low)
-            self.pseudo.back(rest_unmet, high, low)
+            for rest in _minus(force, moved):
+                self.lines.back(rest, high, low)
+            for rest in _minus(unmet, moved_unmet):
+                self.pseudo.back(rest, high, low)
             left = float(np.linalg.norm((high + low)[columns.columns] / columns.lengths))
-            left += pairs * _norm(rest / np.sqrt(self.raised), rest_unmet)
-            rounded = _norm((abs(force) + abs(moved)) / roots, abs(unmet) + abs(moved_unmet))
-            away = _norm(moved / roots, moved_unmet) + 2.0 * EPSILON * rounded
-            found = min(found, away + left / sigma)
+            left += pairs * _norm((force - moved) / np.sqrt(self.raised), unmet - moved_unmet)
+            found = min(found, _norm(moved / roots, moved_unmet) + left / sigma)
             if left / sigma < SMALL:
                 break
             if solve is None:
@@ -371,6 +370,13 @@ class _Group:
             moved = moved + curved * self.lines.dot(*model)[0]
             moved_unmet = moved_unmet + self.pseudo.dot(*model)[0]
         return float(found), sigma
+
+
+def _minus(one: Vector, other: Vector) -> tuple[Vector, Vector]:
+    """The difference, and what rounding took from it."""
+    found = one - other
+    part = found - one
+    return found, (one - (found - part)) - (other + part)
 
 
 def _norm(one: Vector, other: Vector) -> float:
