@@ -7,24 +7,16 @@ from typing import Any
 import numpy as np
 
 from groupwise import archive
-from groupwise.errors import (
-    ConfigurationError,
-    FeatureError,
-    TicketError,
-    TooLargeError,
-)
+from groupwise.classes import reduction_for
+from groupwise.errors import ConfigurationError, FeatureError, TicketError, TooLargeError
 from groupwise.features import COLUMNS, Declared, Encoder
-from groupwise.features.declared import (
-    FieldKind,
-    declared_from_json,
-    declared_to_json,
-)
+from groupwise.features.declared import FieldKind, declared_from_json, declared_to_json
 from groupwise.groups import Group, Groups, Member, from_dict
 from groupwise.kernels import compiling
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Aggregator, Awake, Play, Row
-from groupwise.reduction import Reduction
 from groupwise.registry import Registry
+from groupwise.regret.calibration import CalibrationTable, calibration_table
 from groupwise.regret.table import RegretTable, regret_table
 from groupwise.replaying import (
     Figures,
@@ -142,17 +134,9 @@ class Groupwise(Locked):
             self.learners, features, indicators, self.groups, intercept, max_levels
         )
         with compiling():
-            self._reduction = Reduction(
-                self.learners,
-                self.aggregator,
-                self.loss,
-                play,
-                clip,
-                self.seed,
-                0 if features is None else len(features),
-                always_on,
-                self._encoder.intercept,
-            )
+            width = 0 if features is None else len(features)
+            settings = play, clip, self.seed, width, always_on, self._encoder.intercept
+            self._reduction = reduction_for(self.learners, self.aggregator, self.loss, *settings)
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)
         self._key = os.urandom(KEY_BYTES)
@@ -314,6 +298,11 @@ class Groupwise(Locked):
             known = self._registry.names, len(self._encoder.names)
             return regret_table(self._reduction, *known, self._version, largest)
 
+    def calibration(self, largest: int | None = None) -> CalibrationTable:
+        """Calibration of every group, or of the ``largest``: of probabilities, as issued."""
+        with self.lock:
+            return calibration_table(self._reduction, self.group_names, self._version, largest)
+
     def best_elsewhere(self, group: str, of: str) -> float:
         """What the best action or policy of the group ``of`` would have lost on ``group``.
 
@@ -433,8 +422,8 @@ class Groupwise(Locked):
                     memberships.append(read.membership)
         self._encoder.announce()
         prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
-        path = path_of(self._reduction)
-        return FrameReplay(prediction, loss, expected, path, tuple(memberships))
+        about = path_of(self._reduction), tuple(memberships), self.loss.classes
+        return FrameReplay(prediction, loss, expected, *about)
 
     def _read(self, frame: Any, target: str) -> ReadFrame:
         """A frame, read and checked. Changes nothing."""

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from groupwise.aggregators import Specialists
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
@@ -33,20 +34,19 @@ from groupwise.kernels.compiled import ready
 from groupwise.kernels.layout import address
 from groupwise.kernels.losses import CODES, value
 from groupwise.kernels.stretch import addressed
-from groupwise.learners.compiled import CompiledBank, Crew, joint
-from groupwise.learners.wrapped import WrappedBank, not_advice
+from groupwise.learners.banks import banks_of
+from groupwise.learners.compiled import Crew, joint
+from groupwise.learners.wrapped import not_advice
 from groupwise.losses import Log, Loss
 from groupwise.protocols import (
     Aggregator,
     Awake,
-    Bank,
-    Banked,
     Hindsight,
     Play,
     Row,
-    Setting,
     Settlement,
 )
+from groupwise.regret.calibration import bins_for
 from groupwise.store import Store
 
 NOBODY = 0.5
@@ -97,15 +97,22 @@ class Reduction:
         self.loss = loss
         self.play = sound_play(aggregator, loss, play, clip)
         self.always_on = always_on
+        self.nobody = NOBODY
         self.stands_for = 1.0
         """How many rounds a label stands for; more than one where feedback is partial."""
         # Step 1: a learner for every group, made as groups appear.
         self.banks = banks_of(self.learners, loss, seed, width, intercept)
         self.experts = sum(len(bank.columns) for bank in self.banks)
         self.actions = self.banks[0].actions
+        self.in_order = list(self.banks[0].columns) == list(range(self.experts))
+        """Is there one bank, whose learners are the experts in their order?"""
         # Step 2: the aggregator, with these learners as its experts; and the books.
         self.state = Store(rounds.EXPERTS, self.experts)
         self.books = Store(rounds.BOOKS, self.experts)
+        self.bins: Store | None = None
+        """What calibration is found from, where predictions are probabilities."""
+        if isinstance(loss, Log):
+            self.bins = bins_for(1)
         low, high = loss.advice_range if clip else (-np.inf, np.inf)
         self._wild = not self.actions and low == -np.inf
         """May advice be large? It must leave room for squares of it and for sums of those."""
@@ -120,10 +127,11 @@ class Reduction:
             largest=self.largest,
             experts=0,
             books=0,
+            bins=0,
         )
         self.in_python = self._settings.aggregator == rounds.GIVEN
         """Is the aggregator written in Python?"""
-        alone = len(self.banks) == 1 and not self.in_python and isinstance(self.banks[0], Crew)
+        alone = self.in_order and not self.in_python and isinstance(self.banks[0], Crew)
         self._crew: Any = self.banks[0] if alone else None
         """Who gives advice and is updated, where there is nobody else."""
         self._baseline = rounds.LAST if always_on else rounds.NOBODY
@@ -132,7 +140,9 @@ class Reduction:
     def _hand_over(self) -> None:
         """What kernels need to know, as one message."""
         experts, books = self.state.address, self.books.address
-        settings = self._settings._replace(largest=self.largest, experts=experts, books=books)
+        bins = 0 if self.bins is None else self.bins.address
+        stores = {"experts": experts, "books": books, "bins": bins}
+        settings = self._settings._replace(largest=self.largest, **stores)
         self._message = rounds.SETTINGS.pack(settings)
         self._address = address(self._message)
         self._predict, self._settle = ready(rounds.SIGNATURES)
@@ -168,14 +178,15 @@ class Reduction:
     ) -> None:
         """The second half of step (c), after the learners spoke and were updated."""
         place, share = awake.address or addressed(awake), self.stands_for
-        played = realised = single = NAN
+        issued = played = realised = single = NAN
         if late is not None:
-            losses, played, realised = self.score(late, label)
+            issued = late.prediction
+            losses, played, realised = Reduction.score(self, late, label)
             single = float(losses[-1, 0]) if self.always_on else NAN
         if not self.actions:
             books, baseline = self._address, self._baseline
             play = self._settle(
-                books, place, number, label, share, baseline, said, played, realised, single
+                books, place, number, label, share, baseline, said, issued, played, realised, single
             )
             if play != play:
                 raise self.refusal(said[0, : len(awake.groups)])
@@ -269,6 +280,14 @@ class Reduction:
         place = int(np.argmin(np.abs(advice) <= self._settings.numbers[-1]))
         return not_advice(names[place % advice.shape[1]], advice.flat[place])
 
+    def room(self, rows: int, entries: int) -> tuple[Vector, Vector, Vector]:
+        """Room for the predictions of a stretch, for advice, and for advice as learners give it."""
+        advice = np.empty((entries, self.experts))
+        return np.empty(rows), advice, advice
+
+    def read(self, said: Vector, advice: Vector) -> None:
+        """Make advice of what learners gave; here they are the same."""
+
     def settle_stream(self, *rows: Any) -> int:
         """The second half of step (c) for many rows; see ``kernels.rounds.settle_stream``."""
         return int(rounds.settle_stream(self._address, *rows))
@@ -278,9 +297,8 @@ class Reduction:
     ) -> tuple[float, float, float]:
         """The same for one row: its prediction, and what it lost in expectation and really."""
         self._exponents(awake, said[1])
-        prediction = self._settle(
-            self._address, addressed(awake), number, label, 1.0, baseline, said, NAN, NAN, NAN
-        )
+        place, was = addressed(awake), (NAN, NAN, NAN, NAN)
+        prediction = self._settle(self._address, place, number, label, 1.0, baseline, said, *was)
         if prediction != prediction:
             raise self.refusal(said[0])
         _, expected, realised = self.score(Play(prediction, said[:2]), label)
@@ -327,7 +345,7 @@ class Reduction:
     def rest(self, row: Row) -> Play:
         """The play where nobody is awake: the middle of the range, or what an oracle says."""
         if not self.actions:
-            return Play(NOBODY, np.empty((2, 0, self.experts)))
+            return Play(self.nobody, np.empty((2, 0, self.experts)))
         action = np.atleast_1d(self.banks[0].rest(row))
         every = np.broadcast_to(action, (1, self.experts, action.size))
         return self._action(Said(every, np.empty((0, self.experts))))
@@ -378,13 +396,18 @@ class Reduction:
         A slot that no label has reached is an expert that slept so far, so reserving one for a
         prediction changes no other prediction.
         """
-        for store in (self.state, self.books):
+        for store in self._records().values():
             store.reserve(groups, 0)
         for bank in self.banks:
             bank.reserve(groups, features)
         if len(masses):
             each = np.asarray(masses, dtype=np.float64)[:, None] / self.experts
             self.state.fill("mass", new, np.repeat(each, self.experts, axis=1))
+
+    def _records(self) -> dict[str, Store]:
+        """What is kept beside the learners, by the names that it has in a file."""
+        found = {"aggregator": self.state, "ledger": self.books}
+        return found if self.bins is None else {**found, "calibration": self.bins}
 
     def restart(self) -> None:
         """Make all learners and the aggregator forget, as if no label had come."""
@@ -395,7 +418,7 @@ class Reduction:
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """Everything that was learned and recorded, as arrays by name."""
         found = {"aggregator.largest": self.largest.copy()}
-        for name, store in (("aggregator", self.state), ("ledger", self.books)):
+        for name, store in self._records().items():
             found |= {f"{name}.{k}": a for k, a in store.save(groups, features).items()}
         for bank in self.banks:
             found |= bank.save(groups, features)
@@ -404,9 +427,12 @@ class Reduction:
     def load(self, arrays: dict[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
         self.largest[:] = arrays["aggregator.largest"]
-        for name, store in (("aggregator", self.state), ("ledger", self.books)):
+        for name, store in self._records().items():
             own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
-            store.load(own, groups, 0, 0)
+            if store is self.bins and not own:  # of a file without: they begin now
+                store.reserve(np.arange(groups), 0)
+            else:
+                store.load(own, groups, 0, 0)
         for bank in self.banks:
             bank.load(arrays, groups, features)
 
@@ -420,7 +446,11 @@ class Reduction:
 
 
 def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool) -> str:
-    """The play to use: the one asked for if it is sound, the preferred one if none was."""
+    """The play to use: the one asked for if it is sound, the preferred one if none was.
+
+    Models of before may have a floor for Specialists, which costs them a little and is no gain;
+    their files name the play.
+    """
     plays = aggregator.plays(loss)
     if not clip and "substitution" in plays:
         raise ConfigurationError(
@@ -429,6 +459,11 @@ def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool)
     if not clip and isinstance(loss, Log):
         raise ConfigurationError("Log loss needs advice within (0, 1): leave clip=True.")
     if play is None:
+        if isinstance(aggregator, Specialists) and isinstance(loss, Log) and loss.bounded:
+            raise ConfigurationError(
+                "Specialists takes log loss as it is: leave the floor out, as in losses.Log(). "
+                "A floor is for aggregators.AdaNormalHedge()."
+            )
         return plays[0]
     if play not in rounds.PLAYS:
         raise ConfigurationError(f'play must be "mean" or "sample" or None, not {play!r}.')
@@ -438,44 +473,3 @@ def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool)
             f"use play={plays[0]!r}, or leave it out."
         )
     return play
-
-
-def banks_of(
-    learners: Sequence[Any], loss: Loss, seed: int, width: int, intercept: bool = False
-) -> list[Bank]:
-    """The banks of some learners: compiled ones together in a crew, objects in one of theirs."""
-    kinds: dict[Any, list[int]] = {}
-    for column, learner in enumerate(learners):
-        kinds.setdefault(type(learner) if isinstance(learner, Banked) else None, []).append(column)
-    setting = Setting(
-        loss,
-        seed,
-        sum(getattr(x, "experts", 1) if isinstance(x, Banked) else 1 for x in learners),
-        width,
-    )
-    made: list[Any] = []
-    for kind, columns in kinds.items():
-        some = [learners[k] for k in columns]
-        if kind is None:
-            made.append(WrappedBank(some, columns, setting))
-        else:
-            made.extend(kind.banks(some, columns, setting))
-    actions = {bank.actions for bank in made if not isinstance(bank, CompiledBank)}
-    crew = [bank for bank in made if isinstance(bank, CompiledBank)]
-    if True in actions:
-        lengths = {bank.dimension for bank in made if not isinstance(bank, CompiledBank)}
-        if crew or False in actions:
-            raise ConfigurationError(
-                "FTPL and ContextualFTPL advise actions, other learners advise numbers: "
-                "they cannot serve in one model."
-            )
-        if len(lengths) > 1:
-            raise ConfigurationError(
-                f"The learners' actions have {sorted(lengths)} coordinates: give learners of "
-                "the same decision set."
-            )
-        return made
-    return [
-        Crew(crew, loss, intercept),
-        *(bank for bank in made if not isinstance(bank, CompiledBank)),
-    ]

@@ -139,7 +139,7 @@ class Factor:
         """Fold in the rows of another factor, not wider than this, times a power of two."""
         beyond = self.right.size - other.right.size
         self.add(scale * other.matrix, scale * other.right)
-        self.rest += scale**2 * other.rest
+        self.rest += scale * (scale * other.rest)
         self.folds += other.folds
         self.sums += [
             (share, np.pad(scale * lengths, (0, beyond))) for share, lengths in other.sums
