@@ -160,7 +160,7 @@ class Stream:
             else:
                 self._settle_all(work)
         self.number = work.number + work.labels.size
-        done(work.outcome)
+        done(self.reduction.follow_up(work, self.baseline))
 
     def _settle_all(self, work: Work) -> None:
         """The same, for an aggregator that is compiled."""

@@ -163,15 +163,15 @@ def calibration_table(
     reduction: "Reduction", names: list[str], settled: int, largest: int | None = None
 ) -> CalibrationTable:
     """The table for groups 0 … len(names) − 1, in the order of the regret table."""
-    if reduction.bins is None:
+    bins, books, unit = reduction.issued_bins, reduction.books, reduction.loss.unit
+    if bins is None:
         raise ConfigurationError(
             f"Calibration is of probabilities, and {reduction.loss} is for other predictions. "
             "Make the model with loss=losses.Log(), for labels from 0 to 1."
         )
-    bins, books, unit = reduction.bins, reduction.books, reduction.loss.unit
     found = [
         _sums(names[group], bins.of(group), unit, float(books.of(group).rounds[0]))
-        for group in in_order(reduction, names, largest)
+        for group in in_order(books, names, largest)
     ]
     return CalibrationTable.of(found, settled)
 
