@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from groupwise.groups import by, cut, pairs, weight, where
     from groupwise.model import Groupwise
     from groupwise.partial_feedback import AppleTasting, PayForFeedback
+    from groupwise.recalibration import Gap, Platt
     from groupwise.replaying import replay
     from groupwise.snapshot import load
     from groupwise.ticket import Ticket
@@ -34,8 +35,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "GroupwiseError": "errors",
     "AppleTasting": "partial_feedback",
+    "Gap": "recalibration",
     "Groupwise": "model",
     "PayForFeedback": "partial_feedback",
+    "Platt": "recalibration",
     "load": "snapshot",
     "Ticket": "ticket",
     "register": "validation",
@@ -61,9 +64,11 @@ _MODULES = (
 
 __all__ = [
     "AppleTasting",
+    "Gap",
     "Groupwise",
     "GroupwiseError",
     "PayForFeedback",
+    "Platt",
     "Ticket",
     "aggregators",
     "by",

@@ -195,6 +195,7 @@ class _PartialFeedback:
                 "certificate": certificate,
                 "learner": learner,
                 "aggregator": aggregator,
+                "a_priori": None,  # it is of the labels that were learned from since a restart
             }
             if row["status"] not in (VOID, UNCERTAIN):
                 found["status"] = VACUOUS if vacuous else ESTIMATED

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from groupwise.arrays import Index, Vector
+from groupwise.classes import reduction_for as plain
 from groupwise.errors import ConfigurationError, is_finite, named
 from groupwise.kernels import recalibration
 from groupwise.kernels.cells import Cells, of_matrix
@@ -83,6 +84,10 @@ def as_layer(recalibrate: Any, loss: Loss, learners: Sequence[Any]) -> AnyLayer 
         raise ConfigurationError(
             f"recalibrate is about probabilities, and {loss} is not: use loss=losses.Log()."
         )
+    if loss.nodes > 1:
+        raise ConfigurationError(
+            f"recalibrate is for two classes, and there are {loss.nodes + 1}: leave it out."
+        )
     if recalibrate is True:
         bounds = [one.bound for one in learners if hasattr(one, "bound")]
         return Platt(bound=max(bounds, default=Platt.bound))
@@ -106,8 +111,9 @@ def layer_from_dict(fields: Mapping[str, Any] | None) -> AnyLayer | None:
 class PlattLayer:
     """Algorithm 1 on rows (logit p, 1)."""
 
-    def __init__(self, kind: Platt, loss: Loss, seed: int, always_on: bool) -> None:
+    def __init__(self, kind: Platt, loss: Log, seed: int, always_on: bool) -> None:
         self.bound = kind.bound
+        loss = Log(loss.floor)
         aggregator = as_aggregator(None, loss)
         self.reduction = Reduction(
             [kind], aggregator, loss, seed=seed, width=len(FEATURES), always_on=always_on
@@ -184,7 +190,7 @@ class PlattLayer:
 class GapLayer:
     """An offset for every group."""
 
-    def __init__(self, kind: Gap, loss: Loss) -> None:
+    def __init__(self, kind: Gap, loss: Log) -> None:
         self.loss, self.rate = loss, kind.rate
         parameters = np.array([kind.rate, loss.scale, *loss.advice_range])
         self.offsets = Store(recalibration.OFFSETS, parameters=parameters)
@@ -308,6 +314,7 @@ class RecalibratedReduction(Reduction):
     ) -> None:
         settings = play, clip, seed, width, always_on, intercept
         super().__init__(learners, aggregator, loss, *settings)
+        assert isinstance(loss, Log)
         self.layer: PlattLayer | GapLayer = (
             PlattLayer(layer, loss, seed, always_on)
             if isinstance(layer, Platt)
@@ -374,15 +381,20 @@ class RecalibratedReduction(Reduction):
 
     def load(self, arrays: dict[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
-        own = {k.removeprefix(PREFIX): a for k, a in arrays.items() if k.startswith(PREFIX)}
-        rest = {k: a for k, a in arrays.items() if not k.startswith(PREFIX)}
-        super().load(rest, groups, features)
-        self.layer.load(own, groups)
+        own, layer = parts_of(arrays)
+        super().load(own, groups, features)
+        self.layer.load(layer, groups)
+
+
+def parts_of(arrays: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arrays of a model itself and those of its layer, by the names they have there."""
+    layer = {k.removeprefix(PREFIX): a for k, a in arrays.items() if k.startswith(PREFIX)}
+    return {k: a for k, a in arrays.items() if not k.startswith(PREFIX)}, layer
 
 
 def reduction_for(layer: AnyLayer | None, *parts: Any) -> Reduction:
     """Algorithm 1 of these parts, with a layer over it where there is one."""
-    return Reduction(*parts) if layer is None else RecalibratedReduction(layer, *parts)
+    return plain(*parts) if layer is None else RecalibratedReduction(layer, *parts)
 
 
 def recalibration_table(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from groupwise.arrays import LARGEST, Index, Vector
+from groupwise.class_names import ClassName
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
 from groupwise.features import EncodedFrame, Encoder
 from groupwise.groups import ALWAYS_ON, FrameMembership, Groups, Member, Table
@@ -20,6 +21,7 @@ from groupwise.kernels.schedule import compress
 from groupwise.losses import Loss
 from groupwise.progress import progress_bar
 from groupwise.protocols import Aggregator
+from groupwise.recalibration import AnyLayer, GapTable, as_layer, recalibration_table, reduction_for
 from groupwise.reduction import Reduction
 from groupwise.registry import Registry
 from groupwise.regret.calibration import CalibrationTable, calibration_table
@@ -55,14 +57,16 @@ def run(
     """Drive a stream over chunks, of so many rows and entries in all, and collect what comes."""
     rows, entries = shape
     reduction, loss = stream.reduction, stream.reduction.loss
-    prediction, realised, expected = (np.empty(rows) for _ in range(3))
-    kept = {item: np.empty((entries, reduction.experts)) for item in keep}
+    realised, expected = np.empty(rows), np.empty(rows)
+    prediction = np.empty(rows if loss.classes is None else (rows, len(loss.classes)))
+    room = reduction.room(0, entries)[1], np.empty((entries, reduction.experts))
+    kept = {item: part for item, part in zip(KEEP, room, strict=True) if item in keep}
     position = entry = 0
     with compiling(), progress_bar(rows, "replay", show) as advance:
 
         def done(outcome: Outcome) -> None:
             nonlocal position, entry
-            part = slice(position, position + outcome.prediction.size)
+            part = slice(position, position + outcome.expected.size)
             prediction[part] = outcome.prediction
             expected[part] = outcome.expected
             realised[part] = outcome.realised
@@ -79,7 +83,7 @@ def run(
         return values[:, 0] if values.shape[1] == 1 else values
 
     return Figures(
-        loss.decode_many(prediction),
+        prediction if loss.classes is not None else loss.decode_many(prediction),
         loss.unit * realised,
         loss.unit * expected,
         flat(loss.decode_many(kept["advice"])) if "advice" in kept else None,
@@ -110,7 +114,8 @@ class FrameReplay:
 
     ``loss`` is that of the prediction, ``expected_loss`` its expectation over the aggregator's
     draw. ``groups(t)`` are the awake groups of row t. ``path`` says which way was taken: "compiled"
-    or "python". Regret is the model's: ``model.regret()``.
+    or "python". Where the loss names classes, ``prediction`` has a column for each of ``classes``.
+    Regret is the model's: ``model.regret()``.
     """
 
     prediction: Vector
@@ -118,6 +123,7 @@ class FrameReplay:
     expected_loss: Vector
     path: str
     memberships: tuple[FrameMembership, ...]
+    classes: Sequence[ClassName] | None = None
 
     def groups(self, row: int) -> list[str]:
         """The names of the groups that a row was in."""
@@ -195,13 +201,35 @@ def read_frame(
 
 
 def _labels(column: Any, target: str, loss: Loss) -> Vector:
-    if not column.dtype.is_numeric() and not column.dtype.is_decimal():
-        raise LabelError(f"The label column {target!r} holds {column.dtype}, not numbers.")
+    kind = column.dtype
+    named = loss.classes is not None
+    true_or_false = loss.booleans and str(kind) in ("Boolean", "Object")
+    if not (named or true_or_false or kind.is_numeric() or kind.is_decimal()):
+        raise LabelError(
+            f"The label column {target!r} holds {kind}, not numbers. "
+            "Name its classes with losses.Log(classes=[...])."
+        )
     nulls = column.is_null().to_numpy()
     if nulls.any():
         row = int(np.flatnonzero(nulls)[0])
         raise LabelError(f"The label {target!r} is missing. Drop the row or fill it in.", row=row)
+    if named:
+        return loss.encode_many(column.to_list())
+    if str(kind) == "Object":
+        return _one_by_one(column.to_list(), loss)
     return loss.encode_many(np.asarray(column.to_numpy(), dtype=np.float64))
+
+
+def _one_by_one(labels: list[Any], loss: Loss) -> Vector:
+    """Labels of which nobody has looked at the types yet."""
+    out = np.empty(len(labels))
+    for row, label in enumerate(labels):
+        try:
+            out[row] = loss.encode(label)
+        except LabelError as error:
+            error.row = row
+            raise
+    return out
 
 
 # Arrays.
@@ -228,7 +256,8 @@ class Replay:
     ``loss`` is that of the prediction; ``expected_loss`` its expectation over the aggregator's
     draw, the same where nothing is drawn. ``advice`` and ``weights`` have a row for every non-zero
     of the membership, row by row (CSR order), and a column per learner where there are several;
-    None where not kept. ``path`` says which way was taken: "compiled" or "python".
+    None where not kept. ``path`` says which way was taken: "compiled" or "python". Where the loss
+    names classes, ``prediction`` has a column for each of ``classes``, and ``advice`` a last axis.
     """
 
     prediction: Vector
@@ -238,6 +267,7 @@ class Replay:
     weights: Vector | None
     names: tuple[str, ...]
     path: str
+    classes: Sequence[ClassName] | None
     _inputs: Inputs
     _start: Callable[[int | None], Stream]
     _reduction: Reduction
@@ -249,6 +279,10 @@ class Replay:
     def calibration(self) -> CalibrationTable:
         """Calibration of every group, where predictions are probabilities."""
         return calibration_table(self._reduction, list(self.names), self._inputs.labels.size)
+
+    def recalibration(self) -> RegretTable | GapTable:
+        """What recalibration promises on every group: regret to its best map, or its gap."""
+        return recalibration_table(self._reduction, list(self.names), self._inputs.labels.size)
 
     def curves(self, points: int = 100) -> dict[str, Curve]:
         """Regret and certificate over time, per group, at ``points`` evenly spaced moments.
@@ -289,6 +323,7 @@ def replay(
     jobs: int | None = None,
     keep: Sequence[str] = KEEP,
     progress: bool = False,
+    recalibrate: bool | AnyLayer | None = False,
 ) -> Replay:
     """Run Algorithm 1 over a whole stream of arrays, taken as they are.
 
@@ -296,10 +331,10 @@ def replay(
     ----------
     X : T × d features, dense or scipy sparse. Nothing is appended or scaled: a column of ones, for
         an intercept, is yours to give.
-    y : T labels within the loss's range.
+    y : T labels within the loss's range, or names of its classes.
     membership : T × N, dense or scipy sparse, each entry in [0, 1]; an always-on column is yours to
         give. The baseline is the column named "always_on", or else the first that is always 1.
-    learner, aggregator, loss, play, clip, seed : as in :class:`groupwise.Groupwise`.
+    learner, aggregator, loss, play, clip, seed, recalibrate : as in :class:`groupwise.Groupwise`.
     prior : a positive mass per group; uniform by default.
     names : the groups' names; "0", "1", … by default.
     jobs : threads; one per core by default. The numbers do not depend on it.
@@ -321,12 +356,12 @@ def replay(
     if unknown:
         raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
     learners, chosen = as_learners(learner, loss), as_aggregator(aggregator, loss)
-    seed = checked_seed(seed)
+    seed, layer = checked_seed(seed), as_layer(recalibrate, loss, learners)
     everybody = np.arange(len(names))
     width = len(inputs.feature_names)
 
     def start(jobs: int | None) -> Stream:
-        reduction = Reduction(learners, chosen, loss, play, clip, seed)
+        reduction = reduction_for(layer, learners, chosen, loss, play, clip, seed)
         refuse_actions(reduction)
         reduction.reserve(everybody, width, everybody, masses)
         return Stream(reduction, _baseline(names, inputs), 0, jobs)
@@ -339,6 +374,7 @@ def replay(
         *figures,
         names=names,
         path=path_of(stream.reduction),
+        classes=loss.classes,
         _inputs=inputs,
         _start=start,
         _reduction=stream.reduction,
@@ -350,7 +386,10 @@ def _validate(
 ) -> tuple[Inputs, tuple[str, ...]]:
     features = _matrix(X, "X", FeatureError)
     members = _matrix(membership, "membership", GroupError)
-    labels = _array(y, "y", LabelError)
+    if loss.classes is None:
+        labels = _array(y, "y", LabelError)
+    else:
+        labels = np.asarray(y, dtype=object)
     if labels.ndim != 1:
         raise LabelError(f"y must have one dimension, not {labels.ndim}.")
     if not features.shape[0] == members.shape[0] == labels.size:

@@ -20,6 +20,7 @@ from groupwise.kernels.hindsight import HELD, TOGETHER
 from groupwise.kernels.sketch import MISSING
 from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS
+from groupwise.recalibration import parts_of
 
 MANY = 1 << 20
 """Rows that are taken to be in sums of which it is not known."""
@@ -50,7 +51,8 @@ def restored(path: str | os.PathLike[str], header: dict[str, Any], arrays: archi
         if header["schema"] < 4:
             arrays = from_sums(arrays)
         arrays = {**_rests(arrays), **arrays}
-        _check_numbers(arrays)
+        for part in parts_of(arrays):
+            _check_numbers(part)
         _check_tickets(header)
         model = Groupwise.restored(header, arrays)
         around = header.get("around")
@@ -170,7 +172,8 @@ def _check_numbers(arrays: archive.Arrays) -> None:
             late = name.startswith("hindsight") & (arrays[name.replace("waiting", "place")] >= 0)
             if ((array < 0) | (array >= np.where(late, TOGETHER, HELD))).any():
                 raise ValueError(f"{name} is more than there is room for")
-        if name.startswith(("hindsight.", "products.")) and array.dtype.kind == "i":
+        part = name.partition(".")[0].rstrip("0123456789")  # chains have several of each
+        if part in ("hindsight", "products") and array.dtype.kind == "i":
             least = -1 if name.endswith((".factors", ".place")) else 0
             most = arrays.get("columns.count", 0) if name.endswith(".columns") else MOST
             if ((array < least) | (array > most)).any():

@@ -9,7 +9,6 @@ digits and finds the best model with a barrier, within 1e-9 of what its multipli
 """
 
 import math
-from typing import Any
 
 import groupwise as gw
 from tests.fuzz import adversary, draws

@@ -127,12 +127,16 @@ def exactly_spanned(cells: Cells, columns: Index, sketch: Index) -> bool:
             return bool(answer > 0)
 
 
-def basis_of(features: Any, cells: Cells, others: Vector, factor: Factor, own: Independent) -> Basis:
+def basis_of(
+    features: Any, cells: Cells, others: Vector, factor: Factor, own: Independent
+) -> Basis:
     """The basis, from a factor of all rows and the columns that span the others."""
     columns, lengths = own.columns, own.lengths
     width = factor.right.size
     if columns.size == 0:
-        nothing = Cells(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0), width)
+        nothing = Cells(
+            np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0), width
+        )
         return Basis(np.zeros((features.shape[0], 0)), np.zeros((0, 0)), nothing)
     found = scipy.linalg.qr(factor.matrix[:, columns] / lengths, mode="r", pivoting=True)
     triangle, order = found[0], found[1]

@@ -251,7 +251,10 @@ class _Group:
         if sign.max() < SEPARATED:
             return fit, f"without the bound |x·θ| grows without end, toward a loss {less:.3g} less"
         reach = np.abs(free.zeta).max()
-        return fit, f"the best without the bound reaches |x·θ| = {reach:.3g} and loses {less:.3g} less"
+        return (
+            fit,
+            f"the best without the bound reaches |x·θ| = {reach:.3g} and loses {less:.3g} less",
+        )
 
     def point(self, fit: Fit) -> _Point:
         """The model found, drawn into the class where rounding has put it outside."""

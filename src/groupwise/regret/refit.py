@@ -31,7 +31,7 @@ GAP, SLOPE = 1e-12, 1e-11
 and the slope in the basis is less than the second."""
 NEAREST = 0.995
 """A step goes no further than this share of the way to a bound."""
-TRACE=False
+TRACE = False
 REFINED, EXACT = 6, 1e-12
 FLAT, STALLS = 1e-11, 3
 BLOCK = 2048
@@ -161,7 +161,8 @@ def interior(problem: Problem, start: Vector) -> Fit:
         slope = weights * (guess - labels)
         gap = float(upper @ above + lower @ below)
         unmet = float(np.abs(rows.T @ (slope + upper - lower) + others.T @ rest).max())
-        if TRACE: print(f"gap {gap:.3g} unmet {unmet:.3g} F", problem.value(zeta,rest))
+        if TRACE:
+            print(f"gap {gap:.3g} unmet {unmet:.3g} F", problem.value(zeta, rest))
         if gap < GAP:
             stalls += unmet > 0.5 * least
             if unmet < SLOPE or stalls > STALLS:
@@ -202,11 +203,13 @@ def interior(problem: Problem, start: Vector) -> Fit:
             ahead = min(1.0, NEAREST * _room(change, above, below))
             while barrier(ahead) > here + FLAT:
                 ahead *= 0.5
-            if TRACE: print("   SAFE")
+            if TRACE:
+                print("   SAFE")
         ahead_dual = min(
             1.0, NEAREST * _room_dual(upper, upward), NEAREST * _room_dual(lower, downward)
         )
-        if TRACE: print("   steps",ahead,ahead_dual,"aim",aim*2*len(labels)/gap)
+        if TRACE:
+            print("   steps", ahead, ahead_dual, "aim", aim * 2 * len(labels) / gap)
         beta = beta + ahead * move
         zeta, rest = rows @ beta, others @ beta - target
         above, below = above - ahead * change, below + ahead * change
@@ -238,7 +241,9 @@ def _solve(problem: Problem, curvatures: Vector, nearly: Any, right: Vector) -> 
 def _room(change: Vector, above: Vector, below: Vector) -> float:
     """How many times a change of ζ fits between the bounds."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.where(change > 0.0, above / change, np.where(change < 0.0, -below / change, np.inf))
+        most = np.where(
+            change > 0.0, above / change, np.where(change < 0.0, -below / change, np.inf)
+        )
     return float(most.min())
 
 
