@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from groupwise.errors import GroupwiseError
     from groupwise.features import hashed
     from groupwise.groups import by, cut, pairs, weight, where
+    from groupwise.learners.platt import Platt
     from groupwise.model import Groupwise
     from groupwise.partial_feedback import AppleTasting, PayForFeedback
-    from groupwise.recalibration import Gap, Platt
+    from groupwise.recalibration import Gap
     from groupwise.replaying import replay
     from groupwise.snapshot import load
     from groupwise.ticket import Ticket
@@ -38,7 +39,7 @@ _HOMES = {
     "Gap": "recalibration",
     "Groupwise": "model",
     "PayForFeedback": "partial_feedback",
-    "Platt": "recalibration",
+    "Platt": "learners.platt",
     "load": "snapshot",
     "Ticket": "ticket",
     "register": "validation",

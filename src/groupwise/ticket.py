@@ -46,7 +46,7 @@ class Ticket:
     """The awake groups, new ones included."""
     memberships: Sequence[float]
     """The row's weights in them."""
-    play: Play | Recalibrated
+    play: Any
     """The play as the reduction made it; numbers are scaled to [0, 1]."""
     loss: Loss
     version: int

@@ -59,6 +59,6 @@ class PlattBank(LogisticBank):
     def recorder(self, loss: Loss) -> Recorder:
         """The same as for models, under another name."""
         found = super().recorder(loss)
-        bound = self.learners[0].bound
-        found.comparator = f"the best map σ(a·logit p + b) with |a·logit p + b| ≤ {bound:g}"
+        bound = f"|a·logit p + b| ≤ {self.learners[0].bound:g}"
+        found.comparator = f"the best map σ(a·logit p + b) with {bound} in hindsight"
         return found

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -103,7 +103,7 @@ def regret_table(
     """The table for groups 0 … len(names) − 1, or for the ``largest`` of them."""
     unit = reduction.loss.unit
     bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for g in in_order(reduction.books, names, largest):
         own = totals(reduction.books.of(g))
         known = reduction.hindsight(g, features) or Hindsight(float(own.expert_loss.min()))
