@@ -34,18 +34,16 @@ from groupwise.kernels.compiled import ready
 from groupwise.kernels.layout import address
 from groupwise.kernels.losses import CODES, value
 from groupwise.kernels.stretch import addressed
-from groupwise.learners.compiled import CompiledBank, Crew, joint
-from groupwise.learners.wrapped import WrappedBank, not_advice
+from groupwise.learners.banks import banks_of
+from groupwise.learners.compiled import Crew, joint
+from groupwise.learners.wrapped import not_advice
 from groupwise.losses import Log, Loss
 from groupwise.protocols import (
     Aggregator,
     Awake,
-    Bank,
-    Banked,
     Hindsight,
     Play,
     Row,
-    Setting,
     Settlement,
 )
 from groupwise.regret.calibration import bins_for
@@ -489,50 +487,3 @@ def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool)
             f"use play={plays[0]!r}, or leave it out."
         )
     return play
-
-
-def banks_of(
-    learners: Sequence[Any], loss: Loss, seed: int, width: int, intercept: bool = False
-) -> list[Bank]:
-    """The banks of some learners: compiled ones together in a crew, objects in one of theirs."""
-    kinds: dict[Any, list[int]] = {}
-    for column, learner in enumerate(learners):
-        kinds.setdefault(type(learner) if isinstance(learner, Banked) else None, []).append(column)
-    setting = Setting(
-        loss,
-        seed,
-        sum(getattr(x, "experts", 1) if isinstance(x, Banked) else 1 for x in learners),
-        width,
-    )
-    made: list[Any] = []
-    for kind, columns in kinds.items():
-        some = [learners[k] for k in columns]
-        if kind is None:
-            made.append(WrappedBank(some, columns, setting))
-        else:
-            made.extend(kind.banks(some, columns, setting))
-    for bank in made:
-        if bank.nodes != loss.nodes:
-            raise ConfigurationError(
-                f"{type(learners[bank.columns[0]]).__name__} cannot tell {loss.nodes + 1} classes "
-                "apart: use learners.Logistic(), or a learner of your own in plain Python."
-            )
-    actions = {bank.actions for bank in made if not isinstance(bank, CompiledBank)}
-    crew = [bank for bank in made if isinstance(bank, CompiledBank)]
-    if True in actions:
-        lengths = {bank.dimension for bank in made if not isinstance(bank, CompiledBank)}
-        if crew or False in actions:
-            raise ConfigurationError(
-                "FTPL and ContextualFTPL advise actions, other learners advise numbers: "
-                "they cannot serve in one model."
-            )
-        if len(lengths) > 1:
-            raise ConfigurationError(
-                f"The learners' actions have {sorted(lengths)} coordinates: give learners of "
-                "the same decision set."
-            )
-        return made
-    return [
-        Crew(crew, loss, intercept),
-        *(bank for bank in made if not isinstance(bank, CompiledBank)),
-    ]
