@@ -186,7 +186,8 @@ class _PartialFeedback:
         for row in table:
             learner, aggregator = self._terms(row, self._blocks.length)
             paid = self._payments.get(row["group"], 0.0)
-            certificate = learner + aggregator + row["delay"] + paid
+            measured = row["delay"] + row.get("recalibration", 0.0)
+            certificate = learner + aggregator + measured + paid
             vacuous = certificate > self.model.loss.unit * row["rounds"]
             found = {
                 "payments": paid,

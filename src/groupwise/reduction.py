@@ -158,8 +158,8 @@ class Reduction:
 
     def learn(
         self, number: int, awake: Awake, row: Row, label: Any, late: Play | None = None
-    ) -> None:
-        """Step (c), and the entry in the books.
+    ) -> Any:
+        """Step (c), and the entry in the books; returns what would be played now.
 
         Advice and play are those of the present state, which is the one that the update changes, as
         the proofs need. ``late`` is what was played, where other labels have come since: the books
@@ -171,11 +171,11 @@ class Reduction:
             self._played(number, awake, (self._crew or self).advice(number, again, awake, row))
         said = (self._crew or self).updated(number, again, awake, row, label, self.stands_for)
         # … and the aggregator with the losses of the advice.
-        self.settle(number, awake, said, label, late)
+        return self.settle(number, awake, said, label, late)
 
     def settle(
         self, number: int, awake: Awake, said: Any, label: Any, late: Play | None = None
-    ) -> None:
+    ) -> Any:
         """The second half of step (c), after the learners spoke and were updated."""
         place, share = awake.address or addressed(awake), self.stands_for
         issued = played = realised = single = NAN
@@ -190,13 +190,14 @@ class Reduction:
             )
             if play != play:
                 raise self.refusal(said[0, : len(awake.groups)])
-            return
+            return play
         losses, charged = said.losses, said.charged
         if late is None:
             played, realised = charged, float(losses.flat[said.chosen])
             single = float(losses[-1, 0]) if self.always_on else NAN
         entry = losses, charged, played, realised, single
         rounds.absorb_and_enter(self._address, place, share, *entry)
+        return said.chosen
 
     # What the steps are made of.
 
@@ -304,6 +305,10 @@ class Reduction:
         _, expected, realised = self.score(Play(prediction, said[:2]), label)
         return prediction, expected, realised
 
+    def follow_up(self, work: Any, baseline: int) -> Any:
+        """What is left to do for rows of a stretch that are settled; returns their outcome."""
+        return work.outcome
+
     # Losses.
 
     def score(self, play: Play, label: Any) -> Settlement:
@@ -376,6 +381,15 @@ class Reduction:
         """A bound known before the first row, given the best loss; None where there is none."""
         found = [bank.a_priori(group, best) for bank in self.banks]
         return min((bound for bound in found if bound is not None), default=None)
+
+    @property
+    def issued_bins(self) -> Store | None:
+        """The bins of what was predicted; None where that was no probability."""
+        return self.bins
+
+    def issued_loss(self, group: int) -> float | None:
+        """The scaled loss of what was predicted, where that is not the play in the books."""
+        return None
 
     @property
     def compiled(self) -> bool:

@@ -171,16 +171,16 @@ def calibration_table(
 
     ``of`` is the class whose probabilities are looked at; of two it is the second.
     """
-    if reduction.bins is None:
+    bins, books, unit = reduction.issued_bins, reduction.books, reduction.loss.unit
+    if bins is None:
         raise ConfigurationError(
             f"Calibration is of probabilities, and {reduction.loss} is for other predictions. "
             "Make the model with loss=losses.Log(), for labels from 0 to 1."
         )
-    bins, books, unit = reduction.bins, reduction.books, reduction.loss.unit
     event = _event(reduction.loss, of)
     found = [
         _sums(names[group], bins.of(group), unit, float(books.of(group).rounds[0]), event)
-        for group in in_order(reduction, names, largest)
+        for group in in_order(books, names, largest)
     ]
     return CalibrationTable.of(found, settled)
 
