@@ -47,7 +47,7 @@ for _ in range(2_000):
         "hour": draw.random(),
         "amount": draw.expovariate(1.0),
     }
-    # Large amounts are suspicious here, and usual there, where nights are.
+    # Here large amounts are suspicious; there they are usual, and late hours are.
     score = row["amount"] - 3 if country == "here" else 4 * row["hour"] - 3
     fraud = draw.random() < 1 / (1 + math.exp(-score))
     seen[country] += 1
