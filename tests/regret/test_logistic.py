@@ -434,6 +434,8 @@ def test_the_note_says_how_far_the_best_would_go():
     found = best_logistic(Rows(x, y, np.ones(400)), 1.0)
     assert f"|x·θ| = {reach:.3g} and loses {found.best - free.fun:.3g} less" in found.note
     assert best_logistic(Rows(x, y, np.ones(400)), 1.001 * reach).note == ""
+    alone = np.append(np.zeros(399), 1.0)[:, None]  # a level that one row has: no end to it
+    assert "without end" in best_logistic(Rows(np.hstack([x, alone]), y, np.ones(400)), 1.0).note
 
 
 # Rows that are gone
