@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from groupwise.aggregators import Specialists
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
@@ -48,6 +47,7 @@ from groupwise.protocols import (
 )
 from groupwise.regret.calibration import bins_for
 from groupwise.store import Store
+from groupwise.validation import sound_play
 
 NOBODY = 0.5
 """The scaled play where no group is awake: the middle of the range."""
@@ -112,7 +112,7 @@ class Reduction:
         self.bins: Store | None = None
         """What calibration is found from, where predictions are probabilities."""
         if isinstance(loss, Log):
-            self.bins = bins_for(1)
+            self.bins = bins_for(1 if loss.nodes == 1 else loss.nodes + 1)
         low, high = loss.advice_range if clip else (-np.inf, np.inf)
         self._wild = not self.actions and low == -np.inf
         """May advice be large? It must leave room for squares of it and for sums of those."""
@@ -140,7 +140,7 @@ class Reduction:
     def _hand_over(self) -> None:
         """What kernels need to know, as one message."""
         experts, books = self.state.address, self.books.address
-        bins = 0 if self.bins is None else self.bins.address
+        bins = self.bins.address if self.bins is not None and self.loss.nodes == 1 else 0
         stores = {"experts": experts, "books": books, "bins": bins}
         settings = self._settings._replace(largest=self.largest, **stores)
         self._message = rounds.SETTINGS.pack(settings)
@@ -158,8 +158,8 @@ class Reduction:
 
     def learn(
         self, number: int, awake: Awake, row: Row, label: Any, late: Play | None = None
-    ) -> None:
-        """Step (c), and the entry in the books.
+    ) -> Any:
+        """Step (c), and the entry in the books; returns what would be played now.
 
         Advice and play are those of the present state, which is the one that the update changes, as
         the proofs need. ``late`` is what was played, where other labels have come since: the books
@@ -171,11 +171,11 @@ class Reduction:
             self._played(number, awake, (self._crew or self).advice(number, again, awake, row))
         said = (self._crew or self).updated(number, again, awake, row, label, self.stands_for)
         # … and the aggregator with the losses of the advice.
-        self.settle(number, awake, said, label, late)
+        return self.settle(number, awake, said, label, late)
 
     def settle(
         self, number: int, awake: Awake, said: Any, label: Any, late: Play | None = None
-    ) -> None:
+    ) -> Any:
         """The second half of step (c), after the learners spoke and were updated."""
         place, share = awake.address or addressed(awake), self.stands_for
         issued = played = realised = single = NAN
@@ -190,13 +190,14 @@ class Reduction:
             )
             if play != play:
                 raise self.refusal(said[0, : len(awake.groups)])
-            return
+            return play
         losses, charged = said.losses, said.charged
         if late is None:
             played, realised = charged, float(losses.flat[said.chosen])
             single = float(losses[-1, 0]) if self.always_on else NAN
         entry = losses, charged, played, realised, single
         rounds.absorb_and_enter(self._address, place, share, *entry)
+        return said.chosen
 
     # What the steps are made of.
 
@@ -304,6 +305,10 @@ class Reduction:
         _, expected, realised = self.score(Play(prediction, said[:2]), label)
         return prediction, expected, realised
 
+    def follow_up(self, work: Any, baseline: int) -> Any:
+        """What is left to do for rows of a stretch that are settled; returns their outcome."""
+        return work.outcome
+
     # Losses.
 
     def score(self, play: Play, label: Any) -> Settlement:
@@ -378,6 +383,15 @@ class Reduction:
         return min((bound for bound in found if bound is not None), default=None)
 
     @property
+    def issued_bins(self) -> Store | None:
+        """The bins of what was predicted; None where that was no probability."""
+        return self.bins
+
+    def issued_loss(self, group: int) -> float | None:
+        """The scaled loss of what was predicted, where that is not the play in the books."""
+        return None
+
+    @property
     def compiled(self) -> bool:
         """Do the aggregator and all learners run without the interpreter?"""
         return not self.in_python and all(bank.compiled for bank in self.banks)
@@ -443,33 +457,3 @@ class Reduction:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hand_over()
-
-
-def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool) -> str:
-    """The play to use: the one asked for if it is sound, the preferred one if none was.
-
-    Models of before may have a floor for Specialists, which costs them a little and is no gain;
-    their files name the play.
-    """
-    plays = aggregator.plays(loss)
-    if not clip and "substitution" in plays:
-        raise ConfigurationError(
-            f"{type(aggregator).__name__} needs advice within the label range: leave clip=True."
-        )
-    if not clip and isinstance(loss, Log):
-        raise ConfigurationError("Log loss needs advice within (0, 1): leave clip=True.")
-    if play is None:
-        if isinstance(aggregator, Specialists) and isinstance(loss, Log) and loss.bounded:
-            raise ConfigurationError(
-                "Specialists takes log loss as it is: leave the floor out, as in losses.Log(). "
-                "A floor is for aggregators.AdaNormalHedge()."
-            )
-        return plays[0]
-    if play not in rounds.PLAYS:
-        raise ConfigurationError(f'play must be "mean" or "sample" or None, not {play!r}.')
-    if play not in plays:
-        raise ConfigurationError(
-            f"play={play!r} has no guarantee for {loss} with {type(aggregator).__name__}; "
-            f"use play={plays[0]!r}, or leave it out."
-        )
-    return play
