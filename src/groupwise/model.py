@@ -302,10 +302,14 @@ class Groupwise(Locked):
             known = self._registry.names, len(self._encoder.names)
             return regret_table(self._reduction, *known, self._version, largest)
 
-    def calibration(self, largest: int | None = None) -> CalibrationTable:
-        """Calibration of every group, or of the ``largest``: of probabilities, as issued."""
+    def calibration(self, largest: int | None = None, of: Any = None) -> CalibrationTable:
+        """Calibration of every group, or of the ``largest``: of probabilities, as issued.
+
+        With three classes and more they are those ``of`` one of them.
+        """
         with self.lock:
-            return calibration_table(self._reduction, self.group_names, self._version, largest)
+            known = self.group_names, self._version
+            return calibration_table(self._reduction, *known, largest, of)
 
     def recalibration(self, largest: int | None = None) -> RegretTable | GapTable:
         """What recalibration promises on every group: regret to its best map, or its gap."""

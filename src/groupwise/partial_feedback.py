@@ -177,9 +177,9 @@ class _PartialFeedback:
         with self.model.lock:
             return self._estimated(self.model.regret())
 
-    def calibration(self) -> CalibrationTable:
+    def calibration(self, of: Any = None) -> CalibrationTable:
         """That of the explored rounds, each standing for its block, which ``ece_95`` allows for."""
-        return self.model.calibration()
+        return self.model.calibration(of=of)
 
     def _estimated(self, table: RegretTable) -> RegretTable:
         rows = []

@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from groupwise.aggregators import Specialists
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
@@ -48,6 +47,7 @@ from groupwise.protocols import (
 )
 from groupwise.regret.calibration import bins_for
 from groupwise.store import Store
+from groupwise.validation import sound_play
 
 NOBODY = 0.5
 """The scaled play where no group is awake: the middle of the range."""
@@ -112,7 +112,7 @@ class Reduction:
         self.bins: Store | None = None
         """What calibration is found from, where predictions are probabilities."""
         if isinstance(loss, Log):
-            self.bins = bins_for(1)
+            self.bins = bins_for(1 if loss.nodes == 1 else loss.nodes + 1)
         low, high = loss.advice_range if clip else (-np.inf, np.inf)
         self._wild = not self.actions and low == -np.inf
         """May advice be large? It must leave room for squares of it and for sums of those."""
@@ -140,7 +140,7 @@ class Reduction:
     def _hand_over(self) -> None:
         """What kernels need to know, as one message."""
         experts, books = self.state.address, self.books.address
-        bins = 0 if self.bins is None else self.bins.address
+        bins = self.bins.address if self.bins is not None and self.loss.nodes == 1 else 0
         stores = {"experts": experts, "books": books, "bins": bins}
         settings = self._settings._replace(largest=self.largest, **stores)
         self._message = rounds.SETTINGS.pack(settings)
@@ -457,33 +457,3 @@ class Reduction:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hand_over()
-
-
-def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool) -> str:
-    """The play to use: the one asked for if it is sound, the preferred one if none was.
-
-    Models of before may have a floor for Specialists, which costs them a little and is no gain;
-    their files name the play.
-    """
-    plays = aggregator.plays(loss)
-    if not clip and "substitution" in plays:
-        raise ConfigurationError(
-            f"{type(aggregator).__name__} needs advice within the label range: leave clip=True."
-        )
-    if not clip and isinstance(loss, Log):
-        raise ConfigurationError("Log loss needs advice within (0, 1): leave clip=True.")
-    if play is None:
-        if isinstance(aggregator, Specialists) and isinstance(loss, Log) and loss.bounded:
-            raise ConfigurationError(
-                "Specialists takes log loss as it is: leave the floor out, as in losses.Log(). "
-                "A floor is for aggregators.AdaNormalHedge()."
-            )
-        return plays[0]
-    if play not in rounds.PLAYS:
-        raise ConfigurationError(f'play must be "mean" or "sample" or None, not {play!r}.')
-    if play not in plays:
-        raise ConfigurationError(
-            f"play={play!r} has no guarantee for {loss} with {type(aggregator).__name__}; "
-            f"use play={plays[0]!r}, or leave it out."
-        )
-    return play

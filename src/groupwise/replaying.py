@@ -276,9 +276,10 @@ class Replay:
         """The regret table over the whole stream."""
         return self._table(self._reduction)
 
-    def calibration(self) -> CalibrationTable:
-        """Calibration of every group, where predictions are probabilities."""
-        return calibration_table(self._reduction, list(self.names), self._inputs.labels.size)
+    def calibration(self, of: Any = None) -> CalibrationTable:
+        """Calibration of every group, where predictions are probabilities: of one class."""
+        names, settled = list(self.names), self._inputs.labels.size
+        return calibration_table(self._reduction, names, settled, of=of)
 
     def recalibration(self) -> RegretTable | GapTable:
         """What recalibration promises on every group: regret to its best map, or its gap."""
