@@ -408,6 +408,22 @@ def test_files_copies_and_what_fails(layer, tmp_path):
         assert model.recalibration().rows == whole.recalibration().rows
 
 
+@pytest.mark.parametrize("layer", LAYERS)
+def test_damaged_layers_are_refused(layer, tmp_path):
+    from groupwise import archive
+
+    model = fresh(LAYERS[layer])
+    model.learn_one(*rows(1)[0])
+    header, arrays = model.contents()
+    sums = arrays["recalibration.calibration.sums"]
+    for wrong in (sums - 1.0, sums * np.nan, sums[:-1], None):
+        changed = {**arrays, "recalibration.calibration.sums": wrong}
+        kept = {name: array for name, array in changed.items() if array is not None}
+        archive.write(tmp_path / "wrong.gw", header, kept)
+        with pytest.raises(gw.errors.SnapshotError, match="damaged"):
+            gw.load(tmp_path / "wrong.gw")
+
+
 def test_restarting_forgets_the_maps_and_keeps_the_books():
     model = fresh(LAYERS["platt"])
     for row, y in rows(60):
