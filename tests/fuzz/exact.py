@@ -131,12 +131,17 @@ def orthonormal(rows):
 
 
 def best_logistic(rows, labels, weights, bound):
-    """The least Σ w (ln(1 + e^ζ) − y ζ) over ζ = θ·x with |ζ| ≤ bound: two numbers around it.
+    """The least Σ w (ln(1 + e^ζ) − y ζ) over ζ = θ·x with |ζ| ≤ bound: two numbers around it."""
+    return best_in_basis(orthonormal(rows), labels, weights, bound)
 
-    Newton's steps on the loss with a barrier, t Σ w ℓ − Σ ln(b² − ζ²), in an orthonormal basis. The
-    minimum for a t is no further than 2n/t above the least loss, by the multipliers 1/(t (b ∓ ζ)).
+
+def best_in_basis(q, labels, weights, bound):
+    """The same for rows in an orthonormal basis.
+
+    Newton's steps on the loss with a barrier, t Σ w ℓ − Σ ln(b² − ζ²). The minimum for a t is no
+    further than 2n/t above the least loss, by the multipliers 1/(t (b ∓ ζ)).
     """
-    q, y, w = orthonormal(rows), np.array(labels), np.array(weights)
+    y, w = np.array(labels), np.array(weights)
     beta, n = np.zeros(q.shape[1]), len(y)
     scale = float(w.max())
     w = w / scale
