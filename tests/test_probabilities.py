@@ -51,8 +51,9 @@ def ratios(seed, keep_rows):
             x = [1.0, row["a"], row["b"]]
             seen.setdefault(name, []).append((x, label, weight, weight * lost))
         for line in model.regret():
-            x, y, w, losses = (np.array(part) for part in zip(*seen[line["group"]], strict=True))
-            low, high = best_in_basis(np.linalg.qr(x)[0], y, w, BOUND)
+            rounds = zip(*seen[line["group"]], strict=True)
+            matrix, y, w, losses = (np.array(part) for part in rounds)
+            low, high = best_in_basis(np.linalg.qr(matrix)[0], y, w, BOUND)
             near = 1e-8 * (1.0 + w.sum())
             assert line["best_low"] <= high + near
             assert line["best_high"] >= low - near

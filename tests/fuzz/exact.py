@@ -6,6 +6,7 @@ Nothing here uses groupwise, nor any decomposition in floating point of what is 
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -114,7 +115,7 @@ def ridge_advice(rows, labels, weights, penalty, forward, forgetting):
 def orthonormal(rows):
     """An orthonormal basis of the columns of some rows, to 400 digits, then as doubles."""
     with mpmath.workdps(DEEP):
-        found = []
+        found: list[list[Any]] = []
         for column in zip(*rows, strict=True):
             size = max(abs(value) for value in column)
             if size == 0.0:
@@ -161,7 +162,7 @@ def best_in_basis(q, labels, weights, bound):
             inside = bound * bound - zeta * zeta
             slope = q.T @ (t * w * (p - y) + 2.0 * zeta / inside)
             bend = t * w * p * (1.0 - p) + 2.0 / inside + 4.0 * zeta * zeta / inside**2
-            step = -np.linalg.solve((q.T * bend) @ q, slope)
+            step = -np.linalg.lstsq((q.T * bend) @ q, slope, rcond=1e-15)[0]
             now, share = value(zeta, t), 1.0
             while value(q @ (beta + share * step), t) > now + 1e-4 * share * float(slope @ step):
                 share *= 0.5
