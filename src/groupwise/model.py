@@ -7,24 +7,16 @@ from typing import Any
 import numpy as np
 
 from groupwise import archive
-from groupwise.errors import (
-    ConfigurationError,
-    FeatureError,
-    TicketError,
-    TooLargeError,
-)
+from groupwise.errors import ConfigurationError, FeatureError, TicketError, TooLargeError
 from groupwise.features import COLUMNS, Declared, Encoder
-from groupwise.features.declared import (
-    FieldKind,
-    declared_from_json,
-    declared_to_json,
-)
+from groupwise.features.declared import FieldKind, declared_from_json, declared_to_json
 from groupwise.groups import Group, Groups, Member, from_dict
 from groupwise.kernels import compiling
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Aggregator, Awake, Play, Row
 from groupwise.reduction import Reduction
 from groupwise.registry import Registry
+from groupwise.regret.calibration import CalibrationTable, calibration_table
 from groupwise.regret.table import RegretTable, regret_table
 from groupwise.replaying import (
     Figures,
@@ -313,6 +305,11 @@ class Groupwise(Locked):
         with self.lock:
             known = self._registry.names, len(self._encoder.names)
             return regret_table(self._reduction, *known, self._version, largest)
+
+    def calibration(self, largest: int | None = None) -> CalibrationTable:
+        """Calibration of every group, or of the ``largest``: of probabilities, as issued."""
+        with self.lock:
+            return calibration_table(self._reduction, self.group_names, self._version, largest)
 
     def best_elsewhere(self, group: str, of: str) -> float:
         """What the best action or policy of the group ``of`` would have lost on ``group``.

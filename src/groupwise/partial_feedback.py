@@ -18,6 +18,7 @@ from groupwise.errors import ConfigurationError, LabelError, TicketError, is_fin
 from groupwise.kernels.philox import uniform
 from groupwise.losses import ZeroOne
 from groupwise.model import Groupwise
+from groupwise.regret.calibration import CalibrationTable
 from groupwise.regret.certificate import ESTIMATED, UNCERTAIN, VACUOUS, VOID
 from groupwise.regret.table import RegretTable
 from groupwise.ticket import Settled, Ticket
@@ -175,6 +176,10 @@ class _PartialFeedback:
         """An estimate from the explored rounds, each standing for its block; payments included."""
         with self.model.lock:
             return self._estimated(self.model.regret())
+
+    def calibration(self) -> CalibrationTable:
+        """That of the explored rounds, each standing for its block, which ``ece_95`` allows for."""
+        return self.model.calibration()
 
     def _estimated(self, table: RegretTable) -> RegretTable:
         rows = []

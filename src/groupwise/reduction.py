@@ -29,6 +29,7 @@ import numpy as np
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
+from groupwise.kernels.calibration import BINNED, INNER
 from groupwise.kernels.compiled import ready
 from groupwise.kernels.layout import address
 from groupwise.kernels.losses import CODES, value
@@ -106,6 +107,10 @@ class Reduction:
         # Step 2: the aggregator, with these learners as its experts; and the books.
         self.state = Store(rounds.EXPERTS, self.experts)
         self.books = Store(rounds.BOOKS, self.experts)
+        self.bins: Store | None = None
+        """What calibration is found from, where predictions are probabilities."""
+        if isinstance(loss, Log):
+            self.bins = Store(BINNED, extent=1, parameters=INNER)
         low, high = loss.advice_range if clip else (-np.inf, np.inf)
         self._wild = not self.actions and low == -np.inf
         """May advice be large? It must leave room for squares of it and for sums of those."""
@@ -120,6 +125,7 @@ class Reduction:
             largest=self.largest,
             experts=0,
             books=0,
+            bins=0,
         )
         self.in_python = self._settings.aggregator == rounds.GIVEN
         """Is the aggregator written in Python?"""
@@ -132,7 +138,9 @@ class Reduction:
     def _hand_over(self) -> None:
         """What kernels need to know, as one message."""
         experts, books = self.state.address, self.books.address
-        settings = self._settings._replace(largest=self.largest, experts=experts, books=books)
+        bins = 0 if self.bins is None else self.bins.address
+        stores = {"experts": experts, "books": books, "bins": bins}
+        settings = self._settings._replace(largest=self.largest, **stores)
         self._message = rounds.SETTINGS.pack(settings)
         self._address = address(self._message)
         self._predict, self._settle = ready(rounds.SIGNATURES)
@@ -168,14 +176,14 @@ class Reduction:
     ) -> None:
         """The second half of step (c), after the learners spoke and were updated."""
         place, share = awake.address or addressed(awake), self.stands_for
-        played = realised = single = NAN
+        issued = played = realised = single = NAN
         if late is not None:
-            losses, played, realised = self.score(late, label)
+            issued, (losses, played, realised) = late.prediction, self.score(late, label)
             single = float(losses[-1, 0]) if self.always_on else NAN
         if not self.actions:
             books, baseline = self._address, self._baseline
             play = self._settle(
-                books, place, number, label, share, baseline, said, played, realised, single
+                books, place, number, label, share, baseline, said, issued, played, realised, single
             )
             if play != play:
                 raise self.refusal(said[0, : len(awake.groups)])
@@ -278,9 +286,8 @@ class Reduction:
     ) -> tuple[float, float, float]:
         """The same for one row: its prediction, and what it lost in expectation and really."""
         self._exponents(awake, said[1])
-        prediction = self._settle(
-            self._address, addressed(awake), number, label, 1.0, baseline, said, NAN, NAN, NAN
-        )
+        place, was = addressed(awake), (NAN, NAN, NAN, NAN)
+        prediction = self._settle(self._address, place, number, label, 1.0, baseline, said, *was)
         if prediction != prediction:
             raise self.refusal(said[0])
         _, expected, realised = self.score(Play(prediction, said[:2]), label)
@@ -378,13 +385,18 @@ class Reduction:
         A slot that no label has reached is an expert that slept so far, so reserving one for a
         prediction changes no other prediction.
         """
-        for store in (self.state, self.books):
+        for store in self._records().values():
             store.reserve(groups, 0)
         for bank in self.banks:
             bank.reserve(groups, features)
         if len(masses):
             each = np.asarray(masses, dtype=np.float64)[:, None] / self.experts
             self.state.fill("mass", new, np.repeat(each, self.experts, axis=1))
+
+    def _records(self) -> dict[str, Store]:
+        """What is kept beside the learners, by the names that it has in a file."""
+        found = {"aggregator": self.state, "ledger": self.books}
+        return found if self.bins is None else {**found, "calibration": self.bins}
 
     def restart(self) -> None:
         """Make all learners and the aggregator forget, as if no label had come."""
@@ -395,7 +407,7 @@ class Reduction:
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """Everything that was learned and recorded, as arrays by name."""
         found = {"aggregator.largest": self.largest.copy()}
-        for name, store in (("aggregator", self.state), ("ledger", self.books)):
+        for name, store in self._records().items():
             found |= {f"{name}.{k}": a for k, a in store.save(groups, features).items()}
         for bank in self.banks:
             found |= bank.save(groups, features)
@@ -404,9 +416,12 @@ class Reduction:
     def load(self, arrays: dict[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
         self.largest[:] = arrays["aggregator.largest"]
-        for name, store in (("aggregator", self.state), ("ledger", self.books)):
+        for name, store in self._records().items():
             own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
-            store.load(own, groups, 0, 0)
+            if store is self.bins and not own:  # of a file without: they begin now
+                store.reserve(np.arange(groups), 0)
+            else:
+                store.load(own, groups, 0, 0)
         for bank in self.banks:
             bank.load(arrays, groups, features)
 

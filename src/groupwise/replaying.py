@@ -22,6 +22,7 @@ from groupwise.progress import progress_bar
 from groupwise.protocols import Aggregator
 from groupwise.reduction import Reduction
 from groupwise.registry import Registry
+from groupwise.regret.calibration import CalibrationTable, calibration_table
 from groupwise.regret.curves import Curve, Recorder, moments
 from groupwise.regret.table import RegretTable, regret_table
 from groupwise.stream import Chunk, Outcome, Stream, rows_at_a_time
@@ -244,6 +245,10 @@ class Replay:
     def regret(self) -> RegretTable:
         """The regret table over the whole stream."""
         return self._table(self._reduction)
+
+    def calibration(self) -> CalibrationTable:
+        """Calibration of every group, where predictions are probabilities."""
+        return calibration_table(self._reduction, list(self.names), self._inputs.labels.size)
 
     def curves(self, points: int = 100) -> dict[str, Curve]:
         """Regret and certificate over time, per group, at ``points`` evenly spaced moments.

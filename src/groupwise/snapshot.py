@@ -26,7 +26,10 @@ MANY = 1 << 20
 MOST = 1 << 62
 """Counts of rounds and tickets beyond it are none: kernels take them as 64 bits."""
 
-NEVER_NEGATIVE = ("aggregator.absolute", ".clock")
+NEVER_NEGATIVE = (
+    *("aggregator.absolute", ".clock"),
+    *("calibration.rounds", "calibration.loss", "calibration.brier", "calibration.sums"),
+)
 """Figures that are sums of what is at least 0."""
 
 

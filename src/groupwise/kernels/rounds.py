@@ -10,6 +10,7 @@ from numba import types
 
 from groupwise.arrays import Vector
 from groupwise.kernels.adanormalhedge import exponent, spread
+from groupwise.kernels.calibration import count_event, count_round
 from groupwise.kernels.compiled import entry, inlined, lean
 from groupwise.kernels.layout import LEARNER, ONE, Layout, Message, open_place
 from groupwise.kernels.losses import LOG, log_loss, value
@@ -77,6 +78,8 @@ class Settings(NamedTuple):
     """The largest |r_i| of any expert in any round; above 1 the guarantee is void."""
     experts: int
     books: int
+    bins: int
+    """Those of predicted probabilities; 0 where predictions are none."""
 
 
 EXPERTS = Layout(Experts, {"regret": (LEARNER,), "absolute": (LEARNER,), "mass": (LEARNER,)})
@@ -287,6 +290,15 @@ def enter(settings, groups, weights, stands_for, losses, charged, played, realis
         book.baseline_loss[0] += weight * single
 
 
+@inlined
+def bin_it(settings, groups, weights, awake, stands_for, issued, y, realised):
+    """What the label says of the prediction as it was issued, where that is a probability."""
+    if settings.bins != 0:
+        members = groups, weights, awake, stands_for
+        count_round(settings.bins, *members, realised)
+        count_event(settings.bins, *members, 0, issued, y)
+
+
 @entry
 def predict(message, awake_message, number, said):
     """Steps (a) and (b), after the learners spoke: ``said`` is advice, then probabilities."""
@@ -309,14 +321,26 @@ def score(message, prediction, y, said, losses):
 
 
 @entry
-def settle(message, awake_message, number, y, stands_for, baseline, said, played, realised, single):
+def settle(
+    message,
+    awake_message,
+    number,
+    y,
+    stands_for,
+    baseline,
+    said,
+    issued,
+    played,
+    realised,
+    single,
+):
     """Step (c) for the aggregator and the books, after the learners spoke and were updated.
 
     ``said`` has room for advice, probabilities and losses, of so many groups or more. ``baseline``
     is the place of the awake group whose first learner is the single model, or NOBODY, or LAST.
-    ``played``, ``realised`` and ``single`` are the losses of what was played; ``played`` is not a
-    number where that is this very play. Returns the play as of now; where that is not a number
-    nothing is entered.
+    ``issued`` is what was played, ``played``, ``realised`` and ``single`` are the losses of it;
+    ``played`` is not a number where that is this very play. Returns the play as of now; where that
+    is not a number nothing is entered.
     """
     settings, awake = open_settings(message), open_awake(awake_message)
     count = awake.count  # of rows in use: there may be room for more
@@ -326,12 +350,13 @@ def settle(message, awake_message, number, y, stands_for, baseline, said, played
         return prediction
     charged, own = losses_of(settings, prediction, y, advice, probabilities, losses)
     if math.isnan(played):
-        played, realised = charged, own
+        issued, played, realised = prediction, charged, own
         if baseline == LAST:
             baseline = awake.count - 1
         single = losses[baseline, 0] if baseline >= 0 else math.nan
     groups, weights = awake.groups, awake.weights
     enter(settings, groups, weights, stands_for, losses, charged, played, realised, single)
+    bin_it(settings, groups, weights, count, stands_for, issued, y, realised)
     return prediction
 
 
@@ -399,6 +424,7 @@ def settle_stream(
             if awake[e] == baseline:
                 single = lost[e, 0]
         enter(settings, awake, member, 1.0, lost, expected[t], expected[t], realised[t], single)
+        bin_it(settings, awake, member, last - first, 1.0, prediction[t], y, realised[t])
     return labels.size
 
 
@@ -406,5 +432,5 @@ _SAID = types.float64[:, :, ::1]
 _AWAKE = (types.int64, types.int64, types.int64)
 SIGNATURES = {
     predict: (*_AWAKE, _SAID),
-    settle: (*_AWAKE, *(types.float64,) * 2, types.int64, _SAID, *(types.float64,) * 3),
+    settle: (*_AWAKE, *(types.float64,) * 2, types.int64, _SAID, *(types.float64,) * 4),
 }

@@ -1,0 +1,279 @@
+"""Calibration of every group: does what had a probability of p come to be in a share p of cases?
+
+Everything is found from the bins of ``kernels.calibration``, which hold the predictions as they
+were issued. With W_b, P_b, Y_b the sums of w, w p and w y in bin b, and W = Σ W_b,
+
+    gap = Σ (P_b − Y_b) / W,    ece = Σ |P_b − Y_b| / W,
+
+and *auc* is the share of pairs of a positive and a negative case in which the positive one had the
+higher prediction. Pairs within a bin count as half: ``auc_low`` and ``auc_high`` count them as
+none and as whole, and the AUC of the predictions themselves is between. (With soft labels a case
+is positive with weight w y and negative with weight w (1 − y).)
+
+Even a calibrated model has an ECE above 0, the more so the fewer rounds there are: *ece_95* is what
+95 % of calibrated models with as many rounds stay below. It is simulated: in bin b,
+n_b = W_b² / Σ w² labels (as many as there are, where all weigh the same), each positive with
+probability P_b / W_b. Predictions of one bin differ a little, and soft labels scatter less, so the
+true figure is at most that. An ``ece`` above it is hardly chance; with many groups one in twenty is
+above it by chance.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from groupwise.arrays import Index, Vector
+from groupwise.errors import ConfigurationError, is_finite
+from groupwise.groups import ALWAYS_ON
+from groupwise.kernels.calibration import (
+    BINS,
+    INNER,
+    NEGATIVE,
+    POSITIVE,
+    PREDICTED,
+    SQUARES,
+    errors_of_calibrated,
+    quantiles,
+)
+from groupwise.regret.printed import Printed, text
+from groupwise.regret.table import in_order
+
+if TYPE_CHECKING:
+    from groupwise.reduction import Reduction
+
+SIMULATED = 1_000
+"""Calibrated groups that are simulated."""
+CHANCE = 0.95
+EDGES: Vector = np.array([0.0, *INNER, 1.0])
+SHOWN = [
+    "group",
+    "rounds",
+    "mean_label",
+    "mean_prediction",
+    "gap",
+    "brier",
+    "log_loss",
+    "auc",
+    "ece",
+    "ece_95",
+]
+FIGURES = [*SHOWN[2:8], "auc_low", "auc_high", *SHOWN[8:]]
+"""What a row says of a group that has had rounds."""
+
+
+class Sums(NamedTuple):
+    """What the bins know of one group; all of it adds up over the parts of a stream."""
+
+    group: str
+    rounds: float
+    loss: float
+    """Σ w of the log loss, in nats."""
+    brier: float
+    """Σ w (p − y)²."""
+    bins: Vector
+    """Bin by bin Σ w p, Σ w y, Σ w (1 − y) and Σ w²."""
+    before: float
+    """Rounds that were settled before there were bins."""
+
+    def added(self, other: "Sums") -> "Sums":
+        """Those of both."""
+        return Sums(
+            self.group,
+            self.rounds + other.rounds,
+            self.loss + other.loss,
+            self.brier + other.brier,
+            self.bins + other.bins,
+            self.before + other.before,
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class CalibrationTable(Printed):
+    """Calibration of every group over the settled rounds, of the predictions as they were issued.
+
+    ``rows`` is a list of dictionaries with the keys group, rounds, mean_label, mean_prediction, gap
+    (the second less the first), brier, log_loss (both per round, the latter in nats), auc, auc_low,
+    auc_high, ece, ece_95 (95 % of calibrated models with as many rounds have no higher one) and
+    before (the rounds settled by a version that kept no bins; all other figures are without them).
+    What cannot be told is None: ``auc`` where all labels of a group are the same.
+
+    Tables of two parts of a stream add up to the table of the whole: ``one + other``.
+    """
+
+    settled: int = 0
+    sums: tuple[Sums, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(cls, sums: Iterable[Sums], settled: int) -> "CalibrationTable":
+        """The table of these groups."""
+        kept = tuple(sums)
+        return cls([_row(one) for one in kept], settled, kept)
+
+    def __add__(self, other: "CalibrationTable") -> "CalibrationTable":
+        if not isinstance(other, CalibrationTable):
+            return NotImplemented
+        found = _by_key(self.sums)
+        for key, one in _by_key(other.sums).items():
+            found[key] = found[key].added(one) if key in found else one
+        last = sorted(found.values(), key=lambda one: one.group == ALWAYS_ON)
+        return CalibrationTable.of(last, self.settled + other.settled)
+
+    def curve(self, group: str, points: int | None = None) -> list[dict[str, float]]:
+        """The reliability curve of a group: a dictionary for every bin that has been used.
+
+        Its keys are low and high (predictions p with low ≤ p < high), rounds, mean_prediction,
+        mean_label, and low_95 and high_95: with as many rounds, a calibrated model's mean label is
+        between them in 95 % of cases. With ``points``, neighbouring bins are joined until there
+        are at most so many, with about as many rounds each.
+        """
+        if points is not None and not (is_finite(points, int) and points > 0):
+            raise ConfigurationError(f"points must be a positive whole number, not {points!r}.")
+        return _curve({one.group: one for one in reversed(self.sums)}[group], points)
+
+    def shown(self) -> list[str]:
+        """The keys to print."""
+        return SHOWN
+
+    def note(self) -> str:
+        """How to read the figures."""
+        said = [
+            f"{self.settled} settled rounds; auc and ece are from {BINS} bins.",
+            "95 % of calibrated models with as many rounds have an ece of at most ece_95.",
+        ]
+        if any(row["auc"] is None and row["rounds"] > 0.0 for row in self.rows):
+            said.append("There is no auc where all labels of a group are the same.")
+        before = max((row["before"] for row in self.rows), default=0.0)
+        if before > 0.0:
+            said.append(
+                f"Of a group, up to {text(before)} rounds were settled before bins were kept; "
+                "the figures are without them."
+            )
+        return "\n".join(said)
+
+
+def calibration_table(
+    reduction: "Reduction", names: list[str], settled: int, largest: int | None = None
+) -> CalibrationTable:
+    """The table for groups 0 … len(names) − 1, in the order of the regret table."""
+    if reduction.bins is None:
+        raise ConfigurationError(
+            f"Calibration is of probabilities, and {reduction.loss} is for other predictions. "
+            "Make the model with loss=losses.Log(), for labels from 0 to 1."
+        )
+    found = []
+    for group in in_order(reduction, names, largest):
+        own = reduction.bins.of(group)
+        rounds = float(own.rounds[0])
+        before = float(reduction.books.of(group).rounds[0]) - rounds
+        loss = reduction.loss.unit * float(own.loss[0])
+        parts = rounds, loss, float(own.brier[0]), own.sums[0].copy(), before
+        found.append(Sums(names[group], *parts))
+    return CalibrationTable.of(found, settled)
+
+
+def _by_key(sums: Iterable[Sums]) -> dict[tuple[str, int], Sums]:
+    """Groups by name; where several have the same, the first goes with the first."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for one in sums:
+        found[one.group, seen[one.group]] = one
+        seen[one.group] += 1
+    return found
+
+
+def _row(sums: Sums) -> dict[str, Any]:
+    """The figures of a group."""
+    predicted, positive, negative, squares = sums.bins.T
+    weights = positive + negative
+    total = float(weights.sum())
+    row = {"group": sums.group, "rounds": sums.rounds, **dict.fromkeys(FIGURES)}
+    if total > 0.0:
+        label, prediction = float(positive.sum()) / total, float(predicted.sum()) / total
+        row |= {
+            "mean_label": label,
+            "mean_prediction": prediction,
+            "gap": float((predicted - positive).sum()) / total,
+            "brier": sums.brier / total,
+            "log_loss": sums.loss / total,
+            **_auc(positive, negative),
+            "ece": float(np.abs(predicted - positive).sum()) / total,
+            "ece_95": expected_error(weights, squares, predicted),
+        }
+    return {**row, "before": sums.before}
+
+
+def _auc(positive: Vector, negative: Vector) -> dict[str, float | None]:
+    """The share of pairs in the right order, from bins in ascending order; and its bracket."""
+    pairs = float(positive.sum()) * float(negative.sum())
+    if not pairs > 0.0:
+        return dict.fromkeys(("auc", "auc_low", "auc_high"))
+    below = np.concatenate([[0.0], np.cumsum(negative)[:-1]])
+    low, tied = float(positive @ below) / pairs, float(positive @ negative) / pairs
+    return {"auc": low + tied / 2.0, "auc_low": low, "auc_high": min(low + tied, 1.0)}
+
+
+def _trials(weights: Vector, squares: Vector, predicted: Vector) -> tuple[Vector, Vector]:
+    """How many equal rounds bins are worth, at least one, and the mean of their predictions."""
+    counts = np.maximum(np.rint(weights * (weights / squares)), 1.0)
+    return counts, np.clip(predicted / weights, 0.0, 1.0)
+
+
+def expected_error(weights: Vector, squares: Vector, predicted: Vector) -> float:
+    """The ECE that 95 % of calibrated models with such bins stay below.
+
+    >>> one_bin = np.array([1.0]), np.array([1.0]), np.array([0.3])
+    >>> expected_error(*one_bin)  # one round: its label is 0, or 1 with probability 0.3
+    0.7
+    """
+    used = squares > 0.0
+    weights = weights[used]
+    counts, means = _trials(weights, squares[used], predicted[used])
+    levels, orders = _square()
+    found, work = np.empty(SIMULATED), np.empty(SIMULATED)
+    shares = weights / weights.sum()
+    errors_of_calibrated(counts, means, shares, levels, orders, work, found)
+    place = int(CHANCE * SIMULATED) - 1
+    return float(np.partition(found, place)[place])
+
+
+@cache
+def _square() -> tuple[Vector, Index]:
+    """The levels of the simulation, and an order of them for every bin."""
+    levels = (np.arange(SIMULATED) + 0.5) / SIMULATED
+    random = np.random.RandomState(0)  # whose numbers never change
+    orders = np.array([random.permutation(SIMULATED) for _ in range(BINS)], dtype=np.int64)
+    return levels, orders
+
+
+def _curve(sums: Sums, points: int | None) -> list[dict[str, float]]:
+    """Bins that have been used, some of them joined."""
+    weights = sums.bins[:, POSITIVE] + sums.bins[:, NEGATIVE]
+    used = np.flatnonzero(weights > 0.0)
+    if used.size == 0:
+        return []
+    place = np.arange(used.size)
+    if points is not None and used.size > points:
+        middles = np.cumsum(weights[used]) - weights[used] / 2.0
+        place = np.minimum(points * middles / weights.sum(), points - 1).astype(np.int64)
+    starts = np.flatnonzero(np.diff(place, prepend=-1))
+    joined = np.add.reduceat(sums.bins[used], starts, axis=0)
+    ends = np.append(starts[1:], used.size) - 1
+    weights = joined[:, POSITIVE] + joined[:, NEGATIVE]
+    counts, means = _trials(weights, joined[:, SQUARES], joined[:, PREDICTED])
+    band = np.empty((starts.size, 2))
+    quantiles(counts, means, np.array([(1.0 - CHANCE) / 2.0, (1.0 + CHANCE) / 2.0]), band)
+    columns = {
+        "low": EDGES[used[starts]],
+        "high": EDGES[used[ends] + 1],
+        "rounds": weights,
+        "mean_prediction": means,
+        "mean_label": joined[:, POSITIVE] / weights,
+        "low_95": band[:, 0],
+        "high_95": band[:, 1],
+    }
+    lines = np.column_stack([*columns.values()]).tolist()
+    return [dict(zip(columns, line, strict=True)) for line in lines]

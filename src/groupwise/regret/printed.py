@@ -1,0 +1,96 @@
+"""Tables of figures with a row per group, for terminals, notebooks and frames."""
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar, cast
+
+from groupwise.errors import ConfigurationError
+
+WIDEST = 1e7
+"""From here on figures are shown with an exponent."""
+
+
+@dataclass(frozen=True, repr=False)
+class Printed:
+    """A list of dictionaries, each the row of the group that it names. To be derived from."""
+
+    rows: list[dict[str, Any]]
+    words: ClassVar[frozenset[str]] = frozenset({"group"})
+    """The keys whose cells are text, and not figures."""
+
+    def shown(self) -> list[str]:
+        """The keys to print, in order."""
+        raise NotImplementedError
+
+    def note(self) -> str:
+        """What stands under the printed table."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __getitem__(self, group: str) -> dict[str, Any]:
+        """The row of the group of this name; of the first, where several have it."""
+        by_name: dict[str, dict[str, Any]] = {row["group"]: row for row in reversed(self.rows)}
+        return by_name[group]
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A frame of pandas, polars or pyarrow: the one named, or the first that is installed."""
+        import narwhals as nw
+
+        for name in [backend] if backend else ["pandas", "polars", "pyarrow"]:
+            try:
+                import_module(name)
+            except ImportError:
+                continue
+            keys = self.rows[0] if self.rows else ["group"]
+            columns = {key: [row[key] for row in self.rows] for key in keys}
+            return nw.from_dict(columns, backend=cast(Any, name)).to_native()
+        raise ConfigurationError("to_frame needs pandas, polars or pyarrow: pip install one.")
+
+    def _lines(self) -> list[list[str]]:
+        """The cells to print, the heading first."""
+        shown = self.shown()
+        return [shown, *([text(row[key]) for key in shown] for row in self.rows)]
+
+    def __str__(self) -> str:
+        cells = self._lines()
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        heading, *lines = (
+            "  ".join(
+                cell.ljust(width) if key in self.words else cell.rjust(width)
+                for key, cell, width in zip(cells[0], line, widths, strict=True)
+            ).rstrip()
+            for line in cells
+        )
+        rule = "  ".join("─" * width for width in widths)
+        return "\n".join([heading, rule, *lines, self.note()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, *body = (
+            "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in line)
+            for line, tag in zip(self._lines(), ["th", *["td"] * len(self)], strict=True)
+        )
+        return (
+            f"<table><caption>{html.escape(self.note())}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{''.join(f'<tr>{line}</tr>' for line in body)}</tbody></table>"
+        )
+
+
+def text(value: Any) -> str:
+    """A cell: figures to four significant digits, control characters made visible."""
+    if value is None:
+        return "–"
+    if not isinstance(value, float):
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
+    plain = abs(value) < WIDEST
+    if plain and value != 0.0 and value == int(value):
+        return f"{int(value)}"
+    return f"{value:.2f}" if plain and abs(value) >= 100 else f"{value:.4g}"
