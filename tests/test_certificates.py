@@ -253,7 +253,7 @@ def test_long_streams(play, late):
         (gw.losses.Absolute(-1, 4), gw.aggregators.AdaNormalHedge(), "sample"),
         (gw.losses.Log(floor=0.01), gw.aggregators.AdaNormalHedge(), "mean"),
         (gw.losses.Log(floor=0.01), gw.aggregators.AdaNormalHedge(), "sample"),
-        (gw.losses.Log(floor=0.01), gw.aggregators.Specialists(), None),
+        (gw.losses.Log(), gw.aggregators.Specialists(), None),
     ],
     ids=str,
 )

@@ -60,8 +60,9 @@ class AdaNormalHedge:
         """Mean and sample for convex losses, sample for discrete ones."""
         if loss.ranged and not loss.bounded:
             raise ConfigurationError(
-                f"AdaNormalHedge needs a bounded loss and {loss} is not. Give it a floor, "
-                "as in losses.Log(floor=0.001), or use aggregators.Specialists()."
+                f"AdaNormalHedge needs a bounded loss and {loss} is not. Use "
+                "aggregators.Specialists(), which takes log loss as it is, or give the loss a "
+                "floor, as in losses.Log(floor=0.001)."
             )
         return ("mean", "sample") if loss.convex else ("sample",)
 

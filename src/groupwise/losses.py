@@ -9,13 +9,16 @@ action a, (⟨a, c⟩ + b) / unit, which is what the oracles need: a wrong label
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from groupwise.arrays import Flags, Vector
+from groupwise.class_names import ClassName, ClassNames, unknown
 from groupwise.errors import ConfigurationError, LabelError, is_finite, named
 
 __all__ = [
@@ -52,6 +55,10 @@ class Loss:
     """Are labels and predictions vectors?"""
     ranged: ClassVar[bool] = True
     """Is the range of the labels known? Without it no certificate holds."""
+    booleans: ClassVar[bool] = False
+    """Are True and False labels, the same as 1 and 0?"""
+    classes: Sequence[ClassName] | None = None
+    """The names of the classes, where labels are such and a prediction is a probability of each."""
     low: float
     high: float
 
@@ -80,12 +87,17 @@ class Loss:
         """The scaled range that advice is clipped to."""
         return 0.0, 1.0
 
+    @property
+    def nodes(self) -> int:
+        """How many numbers one advice is made of: 1, or a dichotomy for each class but the last."""
+        return 1
+
     def encode(self, label: object) -> Any:
         """The scaled label; an error that names the label where it is not one."""
         return self._number(label)
 
-    def encode_many(self, labels: Vector) -> Vector:
-        """``encode`` for a column; the error names the first bad row."""
+    def encode_many(self, labels: Any) -> Vector:
+        """``encode`` for an array; the error names the first bad row."""
         fine = self._fine(labels)
         if not fine.all():
             row = int(np.argmin(fine))
@@ -94,7 +106,7 @@ class Loss:
             except LabelError as error:
                 error.row = row
                 raise
-        return labels.astype(np.float64)
+        return cast(Vector, labels.astype(np.float64))
 
     def decode(self, scaled: Any) -> Any:
         """A scaled prediction in the label's units."""
@@ -123,22 +135,28 @@ class Loss:
         if type(label) is not float:
             if isinstance(label, np.generic):
                 label = label.item()
+            if isinstance(label, bool) and self.booleans:
+                return float(label)
             if isinstance(label, bool) or not isinstance(label, Real):
-                raise LabelError(
-                    f"Label {label!r} is not a number. Give the label as an int or a float."
-                )
+                raise LabelError(f"Label {label!r} is not a number. {self._kinds}")
         number = float(label)
         if math.isnan(number):
-            raise LabelError(
-                "The label is NaN. Settle the ticket when the label is known, "
-                "or drop it with model.forget(ticket)."
-            )
+            raise unknown(number)
         if not self.low <= number <= self.high:
             raise LabelError(
-                f"Label {number:g} is outside [{self.low:g}, {self.high:g}]. "
-                f"Give losses.{type(self).__name__}(low, high) the range of your labels."
+                f"Label {number:g} is outside [{self.low:g}, {self.high:g}]. {self._remedy}"
             )
         return number
+
+    @property
+    def _kinds(self) -> str:
+        """What to do about a label that is not a number."""
+        return "Give the label as an int or a float."
+
+    @property
+    def _remedy(self) -> str:
+        """What to do about a label that is outside the range."""
+        return f"Give losses.{type(self).__name__}(low, high) the range of your labels."
 
 
 @dataclass(frozen=True)
@@ -256,28 +274,50 @@ class Absolute(_Real):
 
 @dataclass(frozen=True)
 class Log(Loss):
-    """−y ln p − (1 − y) ln(1 − p), for labels and predictions in [0, 1].
+    """−y ln p − (1 − y) ln(1 − p), for labels and predictions in [0, 1]; or −ln p[y], for classes.
 
-    1-mixable. With a floor, advice is clipped to [floor, 1 − floor] and the loss is at most
+    Labels are 0 and 1, False and True, or *soft*: any number between, which is a probability
+    itself. 1-mixable. With a floor, advice is clipped to [floor, 1 − floor] and the loss is at most
     ln(1/floor). Without one it counts as unbounded; advice still keeps 1e-15 away from certainty.
 
     What is played is the pair p = Σ p_i a_i and 1 − p = Σ p_i (1 − a_i), both with all their
     digits, and this pair is charged. The prediction shown is p as a double, which near 1 cannot
     hold what 1 − p is.
 
+    Parameters
+    ----------
+    floor : the least probability, for ``aggregators.AdaNormalHedge``, which needs a bounded loss.
+    classes : the names of the classes, two or more of them: texts, numbers or booleans. Labels are
+        then such names, and a prediction is a mapping from every class, in this order, to its
+        probability. Of two classes the second is the one that counts as 1. Three and more are told
+        apart by a chain of dichotomies (``groupwise.classes``); it has no floor.
+
     >>> round(Log(floor=0.01).unit, 3)
     4.605
+    >>> Log(classes=["no", "yes"]).decode(0.25)
+    {'no': 0.75, 'yes': 0.25}
+    >>> Log(classes=["red", "green", "blue"]).encode("blue")
+    2.0
     """
 
     floor: float = 0.0
+    classes: Sequence[ClassName] | None = None
     kernel: ClassVar[str] = "log"
     convex: ClassVar[bool] = True
+    booleans: ClassVar[bool] = True
     low = 0.0
     high = 1.0
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.floor < FLOOR_LIMIT:
             raise ConfigurationError(f"floor must be in [0, 0.5), not {self.floor!r}.")
+        if self.classes is not None:
+            object.__setattr__(self, "classes", self._names.names)
+        if self.nodes > 1 and self.floor > 0.0:
+            raise ConfigurationError(
+                "A floor is for two classes: with three or more leave it out, and mix them by "
+                "aggregators.Specialists(), which needs none."
+            )
 
     @property
     def unit(self) -> float:
@@ -300,6 +340,53 @@ class Log(Loss):
         least = max(self.floor, CERTAINTY)
         return least, 1.0 - least
 
+    @property
+    def nodes(self) -> int:
+        return 1 if self.classes is None else max(1, len(self.classes) - 1)
+
+    @cached_property
+    def _names(self) -> ClassNames:
+        return ClassNames(self.classes)
+
+    def encode(self, label: object) -> float:
+        """The label, or the number of the class that it names."""
+        return self._number(label) if self.classes is None else self._names.number(label)
+
+    def encode_many(self, labels: Any) -> Vector:
+        if self.classes is None:
+            return super().encode_many(labels)
+        return self._names.numbers(labels)
+
+    def decode(self, scaled: Any) -> Any:
+        """A probability as it is; with classes, that of the second or those of all, by name."""
+        if self.classes is None:
+            return scaled
+        shares = np.asarray(scaled, dtype=np.float64)
+        shares = shares if shares.ndim else self.decode_many(shares)
+        return dict(zip(self.classes, shares.tolist(), strict=True))
+
+    def decode_many(self, scaled: Vector) -> Vector:
+        """``decode`` for an array; with classes it has a last axis for them."""
+        if self.classes is None or self.nodes > 1:
+            return scaled
+        return np.stack([1.0 - scaled, scaled], axis=-1)
+
+    def to_dict(self) -> dict[str, Any]:
+        # Classes only where there are some: tickets that were signed before read the same.
+        fields: dict[str, Any] = {"type": "Log", "floor": self.floor}
+        return fields if self.classes is None else {**fields, "classes": list(self.classes)}
+
+    @property
+    def _kinds(self) -> str:
+        return "Give 0, 1, a boolean or a probability, or losses.Log(classes=[...]) the classes."
+
+    @property
+    def _remedy(self) -> str:
+        return (
+            "Log loss takes 0, 1, booleans and probabilities; other labels are classes to be named "
+            "in losses.Log(classes=[...]), or numbers for losses.Square(low, high)."
+        )
+
 
 _COSTS = np.array([1.0]), np.array([-1.0])
 """1 − 2y for the labels 0 and 1."""
@@ -314,12 +401,11 @@ class ZeroOne(Loss):
     """
 
     kernel: ClassVar[str] = "zero-one"
+    booleans: ClassVar[bool] = True
     low = 0.0
     high = 1.0
 
     def encode(self, label: object) -> float:
-        if isinstance(label, (bool, np.bool_)):
-            return float(label)
         number = self._number(label)
         if number not in (0.0, 1.0):
             raise LabelError(f"Label {number:g} is neither 0 nor 1.")

@@ -430,8 +430,8 @@ class Groupwise(Locked):
                     memberships.append(read.membership)
         self._encoder.announce()
         prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
-        path = path_of(self._reduction)
-        return FrameReplay(prediction, loss, expected, path, tuple(memberships))
+        about = path_of(self._reduction), tuple(memberships), self.loss.classes
+        return FrameReplay(prediction, loss, expected, *about)
 
     def _read(self, frame: Any, target: str) -> ReadFrame:
         """A frame, read and checked. Changes nothing."""

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from groupwise.aggregators import Specialists
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
@@ -435,7 +436,11 @@ class Reduction:
 
 
 def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool) -> str:
-    """The play to use: the one asked for if it is sound, the preferred one if none was."""
+    """The play to use: the one asked for if it is sound, the preferred one if none was.
+
+    Models of before may have a floor for Specialists, which costs them a little and is no gain;
+    their files name the play.
+    """
     plays = aggregator.plays(loss)
     if not clip and "substitution" in plays:
         raise ConfigurationError(
@@ -444,6 +449,11 @@ def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool)
     if not clip and isinstance(loss, Log):
         raise ConfigurationError("Log loss needs advice within (0, 1): leave clip=True.")
     if play is None:
+        if isinstance(aggregator, Specialists) and isinstance(loss, Log) and loss.bounded:
+            raise ConfigurationError(
+                "Specialists takes log loss as it is: leave the floor out, as in losses.Log(). "
+                "A floor is for aggregators.AdaNormalHedge()."
+            )
         return plays[0]
     if play not in rounds.PLAYS:
         raise ConfigurationError(f'play must be "mean" or "sample" or None, not {play!r}.')

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from groupwise.arrays import LARGEST, Index, Vector
+from groupwise.class_names import ClassName
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
 from groupwise.features import EncodedFrame, Encoder
 from groupwise.groups import ALWAYS_ON, FrameMembership, Groups, Member, Table
@@ -56,13 +57,15 @@ def run(
     rows, entries = shape
     reduction, loss = stream.reduction, stream.reduction.loss
     prediction, realised, expected = (np.empty(rows) for _ in range(3))
+    if loss.classes is not None:
+        prediction = np.empty((rows, len(loss.classes)))
     kept = {item: np.empty((entries, reduction.experts)) for item in keep}
     position = entry = 0
     with compiling(), progress_bar(rows, "replay", show) as advance:
 
         def done(outcome: Outcome) -> None:
             nonlocal position, entry
-            part = slice(position, position + outcome.prediction.size)
+            part = slice(position, position + outcome.expected.size)
             prediction[part] = outcome.prediction
             expected[part] = outcome.expected
             realised[part] = outcome.realised
@@ -79,7 +82,7 @@ def run(
         return values[:, 0] if values.shape[1] == 1 else values
 
     return Figures(
-        loss.decode_many(prediction),
+        prediction if loss.classes is not None else loss.decode_many(prediction),
         loss.unit * realised,
         loss.unit * expected,
         flat(loss.decode_many(kept["advice"])) if "advice" in kept else None,
@@ -110,7 +113,8 @@ class FrameReplay:
 
     ``loss`` is that of the prediction, ``expected_loss`` its expectation over the aggregator's
     draw. ``groups(t)`` are the awake groups of row t. ``path`` says which way was taken: "compiled"
-    or "python". Regret is the model's: ``model.regret()``.
+    or "python". Where the loss names classes, ``prediction`` has a column for each of ``classes``.
+    Regret is the model's: ``model.regret()``.
     """
 
     prediction: Vector
@@ -118,6 +122,7 @@ class FrameReplay:
     expected_loss: Vector
     path: str
     memberships: tuple[FrameMembership, ...]
+    classes: Sequence[ClassName] | None = None
 
     def groups(self, row: int) -> list[str]:
         """The names of the groups that a row was in."""
@@ -195,13 +200,35 @@ def read_frame(
 
 
 def _labels(column: Any, target: str, loss: Loss) -> Vector:
-    if not column.dtype.is_numeric() and not column.dtype.is_decimal():
-        raise LabelError(f"The label column {target!r} holds {column.dtype}, not numbers.")
+    kind = column.dtype
+    named = loss.classes is not None
+    true_or_false = loss.booleans and str(kind) in ("Boolean", "Object")
+    if not (named or true_or_false or kind.is_numeric() or kind.is_decimal()):
+        raise LabelError(
+            f"The label column {target!r} holds {kind}, not numbers. "
+            "Name its classes with losses.Log(classes=[...])."
+        )
     nulls = column.is_null().to_numpy()
     if nulls.any():
         row = int(np.flatnonzero(nulls)[0])
         raise LabelError(f"The label {target!r} is missing. Drop the row or fill it in.", row=row)
+    if named:
+        return loss.encode_many(column.to_list())
+    if str(kind) == "Object":
+        return _one_by_one(column.to_list(), loss)
     return loss.encode_many(np.asarray(column.to_numpy(), dtype=np.float64))
+
+
+def _one_by_one(labels: list[Any], loss: Loss) -> Vector:
+    """Labels of which nobody has looked at the types yet."""
+    out = np.empty(len(labels))
+    for row, label in enumerate(labels):
+        try:
+            out[row] = loss.encode(label)
+        except LabelError as error:
+            error.row = row
+            raise
+    return out
 
 
 # Arrays.
@@ -228,7 +255,8 @@ class Replay:
     ``loss`` is that of the prediction; ``expected_loss`` its expectation over the aggregator's
     draw, the same where nothing is drawn. ``advice`` and ``weights`` have a row for every non-zero
     of the membership, row by row (CSR order), and a column per learner where there are several;
-    None where not kept. ``path`` says which way was taken: "compiled" or "python".
+    None where not kept. ``path`` says which way was taken: "compiled" or "python". Where the loss
+    names classes, ``prediction`` has a column for each of ``classes``, and ``advice`` a last axis.
     """
 
     prediction: Vector
@@ -238,6 +266,7 @@ class Replay:
     weights: Vector | None
     names: tuple[str, ...]
     path: str
+    classes: Sequence[ClassName] | None
     _inputs: Inputs
     _start: Callable[[int | None], Stream]
     _reduction: Reduction
@@ -296,7 +325,7 @@ def replay(
     ----------
     X : T × d features, dense or scipy sparse. Nothing is appended or scaled: a column of ones, for
         an intercept, is yours to give.
-    y : T labels within the loss's range.
+    y : T labels within the loss's range, or names of its classes.
     membership : T × N, dense or scipy sparse, each entry in [0, 1]; an always-on column is yours to
         give. The baseline is the column named "always_on", or else the first that is always 1.
     learner, aggregator, loss, play, clip, seed : as in :class:`groupwise.Groupwise`.
@@ -339,6 +368,7 @@ def replay(
         *figures,
         names=names,
         path=path_of(stream.reduction),
+        classes=loss.classes,
         _inputs=inputs,
         _start=start,
         _reduction=stream.reduction,
@@ -350,7 +380,10 @@ def _validate(
 ) -> tuple[Inputs, tuple[str, ...]]:
     features = _matrix(X, "X", FeatureError)
     members = _matrix(membership, "membership", GroupError)
-    labels = _array(y, "y", LabelError)
+    if loss.classes is None:
+        labels = _array(y, "y", LabelError)
+    else:
+        labels = np.asarray(y, dtype=object)
     if labels.ndim != 1:
         raise LabelError(f"y must have one dimension, not {labels.ndim}.")
     if not features.shape[0] == members.shape[0] == labels.size:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupwise.arrays import Index, Vector
+from groupwise.classes import shown
 from groupwise.errors import ConfigurationError, GroupwiseError
 from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import Parts, subsequences
@@ -46,6 +47,7 @@ class Outcome(NamedTuple):
     """What happened on a chunk; scaled. Advice and probabilities align with the chunk's groups."""
 
     prediction: Vector
+    """One per row; where classes are named, with a column for each of them."""
     expected: Vector
     realised: Vector
     advice: Vector
@@ -160,7 +162,9 @@ class Stream:
             else:
                 self._settle_all(work)
         self.number = work.number + work.labels.size
-        done(work.outcome)
+        prediction, _, _, advice, odds = outcome = work.outcome
+        prediction = shown(self.reduction.loss, work.indptr, prediction, advice, odds)
+        done(outcome._replace(prediction=prediction))
 
     def _settle_all(self, work: Work) -> None:
         """The same, for an aggregator that is compiled."""

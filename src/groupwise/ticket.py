@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from groupwise.arrays import Vector
+from groupwise.classes import shown_one
 from groupwise.errors import TicketError
 from groupwise.groups import Member
 from groupwise.losses import Loss, loss_from_dict
@@ -35,7 +36,8 @@ class Ticket:
     row's weights in them, by name; where two have the same name, ``names`` and ``memberships`` show
     both. ``advice`` and ``weights`` (the aggregator's) have a row per awake group,
     in that order, and a column per learner where a group has several. ``prediction`` and ``advice``
-    are in the label's units.
+    are in the label's units; where classes are named, they are a mapping from these to their
+    probabilities, and have a last axis for them.
     """
 
     number: int
@@ -63,7 +65,7 @@ class Ticket:
     @property
     def prediction(self) -> Any:
         """The prediction, in the label's units."""
-        return self.loss.decode(self.play.prediction)
+        return shown_one(self.loss, self.play)
 
     @property
     def names(self) -> list[str]:

@@ -171,7 +171,7 @@ def test_the_play_is_not_the_users_to_choose(play):
     with pytest.raises(gw.errors.ConfigurationError, match="play"):
         specialists([gw.weight("a")], play=play)
     assert specialists([gw.weight("a")]).play == "substitution"
-    assert specialists([gw.weight("a")], loss=gw.losses.Log(floor=0.1)).play == "mean"
+    assert specialists([gw.weight("a")], loss=gw.losses.Log()).play == "mean"
 
 
 def test_advice_must_be_clipped():

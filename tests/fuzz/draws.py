@@ -181,6 +181,7 @@ def aggregation(draw, loss):
     special = (gw.aggregators.Specialists(), None)
     if loss.bounded and draw.random() < 0.03:
         hedge = [(OwnHedge(), play) for play in ("mean", "sample")]
-    options = hedge * loss.bounded + [special] * 2 * (loss.eta is not None)
+    floored = isinstance(loss, gw.losses.Log) and loss.bounded
+    options = hedge * loss.bounded + [special] * 2 * (loss.eta is not None and not floored)
     aggregator, play = choose(draw, options)
     return {"aggregator": aggregator, "play": play}

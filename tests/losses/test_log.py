@@ -147,9 +147,12 @@ def test_three_hundred_groups_that_are_certain():
         assert math.isfinite(line["certificate"])
 
 
-@pytest.mark.parametrize("loss", [gw.losses.Log(), gw.losses.Log(1e-12)])
-def test_late_tickets_are_charged_for_what_was_played(loss):
-    model = a_model(2, loss=loss)
+@pytest.mark.parametrize(
+    ("aggregator", "loss"),
+    [(SPECIALISTS, gw.losses.Log()), (gw.aggregators.AdaNormalHedge(), gw.losses.Log(1e-12))],
+)
+def test_late_tickets_are_charged_for_what_was_played(aggregator, loss):
+    model = a_model(2, aggregator, loss)
     tickets = [(model.predict(row), y) for row, y in stream(60, 2, seed=5)]
     total = 0.0
     for ticket, y in tickets:
