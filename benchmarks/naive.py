@@ -88,3 +88,80 @@ def naive(
             inverse[g] -= weight * np.outer(u, u) / s
 
     return Naive(prediction, expected_loss, advice, weights, membership.T @ expected_loss)
+
+
+def curvature(anchor: float, bound: float) -> float:
+    """The largest c with which a parabola at the anchor stays below the loss on [−bound, bound]."""
+    a = abs(anchor)
+    gap, small = bound - a, 1 / (1 + math.exp(a))
+    if abs(gap) < 0.01:
+        s, t = small * (1 - small), 2 * small - 1
+        return (1 - 1e-6) * s * (1 + t * gap / 3 + (t * t - 2 * s) * gap * gap / 12)
+    rise = math.log1p(math.exp(-bound)) - math.log1p(math.exp(-a)) + small * gap
+    return (1 - 1e-6) * 2 * rise / gap**2
+
+
+def anchor_of(v: float, kappa: float) -> float:
+    """The root of z + κ tanh(z/2) = v, by Newton's steps."""
+    z = v / (1 + kappa / 2)
+    for _ in range(50):
+        t = math.tanh(z / 2)
+        step = (z + kappa * t - v) / (1 + kappa / 2 * (1 - t * t))
+        z -= step
+        if abs(step) <= 1e-15 * abs(z):
+            break
+    return z
+
+
+def naive_logistic(
+    features: NDArray[Any],
+    label: NDArray[Any],
+    membership: NDArray[Any],
+    *,
+    penalty: float = 1.0,
+    bound: float = 8.0,
+) -> Naive:
+    """Online logistic regression per group, mixed by Specialists, for log loss and labels 0 and 1.
+
+    `membership` is T x N, 0/1 or fractional. Experts have equal prior masses.
+    """
+    rows, groups = membership.shape
+    dimension = features.shape[1]
+    inverse = np.stack([np.eye(dimension) / penalty] * groups)
+    theta = np.zeros((groups, dimension))
+    regret = np.zeros(groups)
+    prediction = np.full(rows, 0.5)
+    expected_loss = np.full(rows, math.log(2))
+    advice = np.full((rows, groups), np.nan)
+    weights = np.zeros((rows, groups))
+
+    for t in range(rows):
+        x, y, awake = features[t], label[t], np.flatnonzero(membership[t])
+        if len(awake) == 0:
+            continue
+        rounds = {}
+        for g in awake:
+            u = inverse[g] @ x
+            kappa = membership[t, g] * (x @ u)
+            z = anchor_of(theta[g] @ x, kappa)
+            tau, c = math.tanh(z / 2), curvature(z, bound)
+            advice[t, g] = 1 / (1 + math.exp(-(z + kappa * tau / (2 * (1 + c * kappa)))))
+            rounds[g] = u, kappa, z, tau, c
+
+        share = membership[t, awake] * np.exp(regret[awake] - regret[awake].max())
+        share /= share.sum()
+        weights[t, awake] = share
+        prediction[t] = share @ advice[t, awake]
+
+        losses = -y * np.log(advice[t, awake]) - (1 - y) * np.log1p(-advice[t, awake])
+        p = prediction[t]
+        expected_loss[t] = -y * math.log(p) - (1 - y) * math.log1p(-p)
+        for g, loss in zip(awake, losses, strict=True):
+            weight = membership[t, g]
+            regret[g] += weight * (expected_loss[t] - loss)
+            u, kappa, z, tau, c = rounds[g]
+            pull = tau - 1 / (1 + math.exp(-z)) + y
+            theta[g] += weight * (pull / (1 + c * kappa) - tau) * u
+            inverse[g] -= weight * c * np.outer(u, u) / (1 + c * kappa)
+
+    return Naive(prediction, expected_loss, advice, weights, membership.T @ expected_loss)

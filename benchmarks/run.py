@@ -24,7 +24,7 @@ from rich.table import Table
 
 import groupwise as gw
 from benchmarks import streams
-from benchmarks.naive import naive
+from benchmarks.naive import naive, naive_logistic
 
 RESULTS = Path(__file__).parent / "results.json"
 
@@ -91,6 +91,50 @@ def adult_like() -> Measured:
     """Adult's size and sparsity."""
     work = "Adult-like, T = 49,531, d = 96, 12 non-zeros, 13 groups, 5 awake"
     return against_naive(work, streams.adult_like(), 500, 50.0)
+
+
+def probabilities() -> list[Measured]:
+    """Logistic learners: a replay against the plain loop, and a streaming round against ridge's."""
+    stream = streams.synthetic(100_000)
+    stream = stream._replace(label=(stream.label > np.median(stream.label)).astype(np.float64))
+    rows, log = 1_000, gw.losses.Log()
+    head = stream.head(rows)
+    ours, plain = best_of(
+        9,
+        lambda: gw.replay(*stream, loss=log, keep=()),
+        lambda: naive_logistic(*head),
+    )
+    ours, plain = ours / len(stream.label), plain / rows
+    dictionaries, numbers = streams.dictionaries(3_000)
+    labels = [float(number > 0.5) for number in numbers]
+
+    def rounds(model: gw.Groupwise) -> None:
+        for row, label in zip(dictionaries, labels, strict=True):
+            model.learn(model.predict(row), label)
+
+    declared = [gw.by("colour"), gw.by("shape")]
+    mixing = gw.aggregators.Specialists()
+    logistic = gw.Groupwise(declared, loss=log, aggregator=mixing)
+    ridge = gw.Groupwise(declared, aggregator=mixing)
+    one, other = best_of(9, lambda: rounds(logistic), lambda: rounds(ridge))
+    return [
+        Measured(
+            "Logistic, synthetic size",
+            plain / ours,
+            60.0,
+            True,
+            "× naive",
+            f"{ours * 1e6:.2f} against {plain * 1e6:.0f} µs a row",
+        ),
+        Measured(
+            "a streaming round with Logistic, d = 25, 3 awake",
+            one / other,
+            1.4,
+            False,
+            "× Ridge's",
+            f"{per_row(one, len(labels))} and {per_row(other, len(labels))}",
+        ),
+    ]
 
 
 def wide() -> Measured:
@@ -351,6 +395,7 @@ def main() -> None:
     jobs: list[Callable[[], Measured | list[Measured]]] = [
         synthetic,
         adult_like,
+        probabilities,
         wide,
         per_round,
         many_groups,

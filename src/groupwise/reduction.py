@@ -30,7 +30,6 @@ from groupwise.aggregators import Specialists
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
-from groupwise.kernels.calibration import BINNED, INNER
 from groupwise.kernels.compiled import ready
 from groupwise.kernels.layout import address
 from groupwise.kernels.losses import CODES, value
@@ -49,6 +48,7 @@ from groupwise.protocols import (
     Setting,
     Settlement,
 )
+from groupwise.regret.calibration import bins_for
 from groupwise.store import Store
 
 NOBODY = 0.5
@@ -111,7 +111,7 @@ class Reduction:
         self.bins: Store | None = None
         """What calibration is found from, where predictions are probabilities."""
         if isinstance(loss, Log):
-            self.bins = Store(BINNED, extent=1, parameters=INNER)
+            self.bins = bins_for(1)
         low, high = loss.advice_range if clip else (-np.inf, np.inf)
         self._wild = not self.actions and low == -np.inf
         """May advice be large? It must leave room for squares of it and for sums of those."""

@@ -169,19 +169,19 @@ class Groups:
 class Stream:
     """A model, the rows that it will get, and its features as they are defined."""
 
-    def __init__(self, draw):
+    def __init__(self, draw, kinds=draws):
         rows = int(
             draws.choose(draw, [draw.integers(5, 30), draw.integers(30, 60), 200], [12, 4, 0.2])
         )
         self.table = draws.columns(draw, rows, draws.choose(draw, [1, 2, 3, 4, 6]))
         self.groups = Groups(draw, rows)
         self.rows = rows
-        self.loss = draws.loss(draw)
+        self.loss = kinds.loss(draw)
         names = list(self.table)
         with_texts = bool(draw.random() < 0.5) and len(self.groups.texts) < 10
         options: dict[str, Any] = {
             "groups": self.groups.declared,
-            "learner": draws.learners(draw),
+            "learner": kinds.learners(draw),
             "loss": self.loss,
             "features": [*names, *self.groups.texts[:2]] if with_texts else names,
             "indicators": bool(draw.random() < 0.4) and len(self.groups.texts) < 10,
@@ -191,7 +191,7 @@ class Stream:
             if 1 < len(self.groups.declared) < 4 and draw.random() < 0.15
             else None,
             "seed": int(draw.integers(1000)),
-            **draws.aggregation(draw, self.loss),
+            **kinds.aggregation(draw, self.loss),
         }
         if with_texts:  # a text that is a feature is always there
             for name in self.groups.texts[:2]:
@@ -407,12 +407,17 @@ def check_state(model, found, *about):
 
 def case(draw, found):
     """One stream."""
+    play(draw, found, draws, Trial)
+
+
+def play(draw, found, kinds, trial_of):
+    """A stream with losses and learners of some kinds, looked at by a trial."""
     try:
-        stream = Stream(draw)
+        stream = Stream(draw, kinds)
     except gw.errors.ConfigurationError:
         found.count("configurations refused")
         return
-    trial, labels = Trial(stream, found), Labels(draw, stream.table)
+    trial, labels = trial_of(stream, found), Labels(draw, stream.table)
     late = draws.choose(draw, [0.0, 0.5, 0.9], [4, 1, 1])
     often = draws.choose(draw, [1.0, 0.05, 0.0], [0.3, 4, 4])
     outstanding: list[Any] = []

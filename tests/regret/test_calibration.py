@@ -7,11 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse
 import scipy.stats
 
 import groupwise as gw
 from groupwise.kernels.calibration import BINS, INNER, quantiles
-from groupwise.regret.calibration import EDGES, CalibrationTable, expected_error
+from groupwise.regret.calibration import EDGES, CalibrationTable, Tally, expected_error
 from tests.streams import random_arrays
 
 LOSS = gw.losses.Log(floor=1e-3)
@@ -360,3 +361,33 @@ def test_text_html_and_frames():
     assert r"&lt;b&gt;\n" in shown
     frame = table.to_frame("pandas")
     assert frame["ece"].tolist() == [row["ece"] for row in table]
+
+
+# Predictions from elsewhere.
+
+
+def test_logged_predictions_are_counted_like_our_own():
+    result, y, members = replayed(fractional=True)
+    p, tally = result.prediction, Tally()
+    for first, last in ((0, 150), (150, 151), (151, 400)):
+        part = scipy.sparse.csr_array(members[first:last])
+        order = [2, 0, 3, 1] if first == 0 else [0, 1, 2, 3]
+        part, names = part[:, order], [NAMES[g] for g in order]
+        indptr, indices = part.indptr, part.indices
+        tally.add(names, indptr, indices, part.data, p[first:last], y[first:last])
+    table, wanted = tally.table(), result.calibration()
+    assert table.settled == 400
+    assert [row["group"] for row in table] == ["g2", "g0", "g1", "always_on"]
+    for row in table:
+        for key, value in wanted[row["group"]].items():
+            if key != "group":
+                assert row[key] == pytest.approx(value, rel=1e-9, abs=1e-12), key
+
+
+def test_logged_certainty_that_was_wrong_costs_everything():
+    tally = Tally()
+    once = np.ones(2)
+    tally.add(["g"], np.array([0, 1, 2]), np.array([0, 0]), once, np.array([0.0, 1.0]), once)
+    row = tally.table()["g"]
+    assert row["log_loss"] == math.inf
+    assert row["gap"] == -0.5

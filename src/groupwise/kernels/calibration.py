@@ -15,6 +15,7 @@ import numpy as np
 from groupwise.arrays import Vector
 from groupwise.kernels.compiled import inlined, lean
 from groupwise.kernels.layout import EXTENT, ONE, Layout, open_place
+from groupwise.kernels.losses import log_loss
 
 _RARE = [step / 10**k for k in (5, 4, 3) for step in (16, 25, 40, 63, 100)]
 _EVEN = [(5 + 2 * k) / 50 for k in range(1, 20)]
@@ -84,6 +85,16 @@ def count_event(message, groups, weights, awake, stands_for, event, p, y):
         own.sums[event, found, POSITIVE] += weight * y
         own.sums[event, found, NEGATIVE] += weight * (1.0 - y)
         own.sums[event, found, SQUARES] += weight * weight
+
+
+@lean
+def count_rows(message, indptr, groups, weights, predictions, labels):
+    """Predictions that come from elsewhere; row t is in groups[indptr[t]:indptr[t + 1]]."""
+    for t in range(labels.size):
+        part, p, y = slice(indptr[t], indptr[t + 1]), predictions[t], labels[t]
+        members = groups[part], weights[part], indptr[t + 1] - indptr[t], 1.0
+        count_round(message, *members, log_loss(1.0, p, 1.0 - p, y))
+        count_event(message, *members, 0, p, y)
 
 
 @inlined

@@ -138,10 +138,10 @@ def record(state, message):
         first, last, start, stop = cells_of(stretch, i)
         xi, xv = stretch.positions[first:last], stretch.values[start:stop]
         weight, y = weighted_label(place, stretch, i)
-        sketch.add(own, xi, xv)
         if weight == 0.0:
             continue
         own.power[0] += weight * y * y
+        sketch.add(own, xi, xv)
         if is_dense(own.columns, xi, xv):
             root, count, late = np.sqrt(weight), own.waiting[0], place.late[group] >= 0
             row = own.held[count] if late else own.few[count]

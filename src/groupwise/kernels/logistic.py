@@ -14,7 +14,7 @@ The same parabolas, summed up, are what is known of the best model in hindsight 
 longer kept: the weights and labels of a round go to ``stretch.anchors``, for the kernels that sum
 them up (``kernels.hindsight``). ``parameters`` holds each learner's penalty, bound b and node in a
 chain of dichotomies (-1: there is no chain), then how many learners, the first ones, record what
-hindsight needs, and how many rows of each group are kept elsewhere.
+hindsight needs, how many rows of each group are kept elsewhere, and each learner's ln(1 + e⁻ᵇ).
 """
 
 import math
@@ -48,12 +48,16 @@ from groupwise.kernels.vectors import add_and_scale
 
 BOUND, NODE = 1, 2
 """Where in ``parameters`` a learner's numbers are, after its penalty."""
-RECORDING, KEPT = 0, 1
-"""The same, after those of all learners."""
+RECORDING, KEPT, SOFTPLUS = range(3)
+"""The same, after those of all learners; from ``SOFTPLUS`` on each learner's ln(1 + e⁻ᵇ)."""
 SAFETY = 1.0 - 1e-6
 """A little less curvature than is right covers every rounding of it."""
 NEAR = 0.01
 """So close to the bound, the curvature is computed from its series."""
+QUICK = 1e-8
+"""A step of Newton's so short is the last."""
+CLOSE = 0.5
+"""Where e^−|z| is larger, tanh(z/2) is not computed from it."""
 PATIENCE = 8
 """Steps of Newton's after which the interval is halved as well."""
 LARGEST = 1e60
@@ -134,20 +138,25 @@ def sigmoid(z):
 
 
 @inlined
+def curvature_at(a, b, at_b, part, softplus):
+    """``curvature`` for a ≥ 0, from ln(1 + e⁻ᵇ), e⁻ᵃ and ln(1 + e⁻ᵃ)."""
+    gap = b - a
+    small = part / (1.0 + part)
+    if abs(gap) < NEAR:
+        s, t = small * (1.0 - small), 2.0 * small - 1.0
+        return SAFETY * s * (1.0 + t * gap / 3.0 + (t * t - 2.0 * s) * gap * gap / 12.0)
+    return SAFETY * 2.0 * ((at_b - softplus + small * gap) / gap) / gap
+
+
+@inlined
 def curvature(a, b):
     """The largest c with ℓ(ζ) ≥ ℓ(a) + ℓ'(a)(ζ − a) + c/2 (ζ − a)² for all |ζ| ≤ b; a little less.
 
     The ratio that c must not exceed rises up to ζ = −a and falls from there on, so it is least at
     an end of the interval, the one on the side of a.
     """
-    a = abs(a)
-    gap = b - a
-    small = sigmoid(-a)
-    if abs(gap) < NEAR:
-        s, t = small * (1.0 - small), 2.0 * small - 1.0
-        return SAFETY * s * (1.0 + t * gap / 3.0 + (t * t - 2.0 * s) * gap * gap / 12.0)
-    rise = math.log1p(math.exp(-b)) - math.log1p(math.exp(-a)) + small * gap
-    return SAFETY * 2.0 * (rise / gap) / gap
+    part = math.exp(-abs(a))
+    return curvature_at(abs(a), b, math.log1p(math.exp(-b)), part, math.log1p(part))
 
 
 @inlined
@@ -162,9 +171,11 @@ def anchor(v, kappa):
     for step in range(AT_MOST):
         t = math.tanh(0.5 * z)
         change = (size - z - kappa * t) / (1.0 + 0.5 * kappa * (1.0 - t * t))
-        if not change > 1e-16 * z:
+        if not change > 0.0:
             break
         z += change
+        if change <= QUICK * z:  # the next one would be of the order of its square
+            break
         if step >= PATIENCE:
             middle = 0.5 * (z + top)
             if middle + kappa * math.tanh(0.5 * middle) <= size:
@@ -174,12 +185,37 @@ def anchor(v, kappa):
     return math.copysign(min(z, size), v)
 
 
+class Anchor(NamedTuple):
+    """Where a round's parabola touches the loss, and what follows from it."""
+
+    z: float
+    tau: float
+    """tanh(z/2)."""
+    c: float
+    advice: float
+    unlikely: float
+    """e^−|z| / (1 + e^−|z|), the probability of the less likely label."""
+    softplus: float
+    """ln(1 + e^−|z|)."""
+
+
 @inlined
-def link(v, kappa, b):
-    """Anchor, tanh of its half, curvature, and the advice σ(z + κτ / (2(1 + cκ)))."""
+def link(v, kappa, b, at_b):
+    """Anchor, curvature, and the advice σ(z + κτ / (2(1 + cκ))); ``at_b`` is ln(1 + e⁻ᵇ)."""
     z = anchor(v, kappa)
-    tau, c = math.tanh(0.5 * z), curvature(z, b)
-    return z, tau, c, sigmoid(z + 0.5 * tau * (kappa / (1.0 + c * kappa)))
+    part = math.exp(-abs(z))
+    softplus, unlikely = math.log1p(part), part / (1.0 + part)
+    tau = math.tanh(0.5 * z) if part > CLOSE else math.copysign((1.0 - part) / (1.0 + part), z)
+    c = curvature_at(abs(z), b, at_b, part, softplus)
+    advice = sigmoid(z + 0.5 * tau * (kappa / (1.0 + c * kappa)))
+    return Anchor(z, tau, c, advice, unlikely, softplus)
+
+
+@inlined
+def link_of(place, k, v, kappa):
+    """The same for a learner."""
+    at_b = place.parameters[place.learners * EACH + SOFTPLUS + k]
+    return link(v, kappa, place.parameters[k * EACH + BOUND], at_b)
 
 
 @inlined
@@ -192,23 +228,30 @@ def target(place, stretch, i, k):
 
 
 @inlined
-def difference(y, z):
+def difference(y, at):
     """y − σ(z), with all its digits."""
-    p = sigmoid(-abs(z))
-    high, low = (1.0 - p, p) if z > 0.0 else (p, 1.0 - p)
+    high, low = (1.0 - at.unlikely, at.unlikely)
+    if at.z <= 0.0:
+        high, low = low, high
     return y * low - (1.0 - y) * high
 
 
 @inlined
-def account(mine, k, weight, y, kappa, z, tau, c):
+def loss_there(y, at):
+    """ℓ_y(z)."""
+    return at.softplus + (1.0 - y) * at.z if at.z > 0.0 else at.softplus - y * at.z
+
+
+@inlined
+def account(mine, k, weight, y, kappa, at):
     """M and ln det after a round, and how far θ goes along P x; κ = w xᵀPx."""
-    grown = 1.0 + c * kappa
-    error = difference(y, z)
-    pull = tau + error
-    gained = 0.5 * kappa * (tau * tau - pull * pull / grown)
-    mine.minimum[k] += weight * (loss_at(z, y) + gained)
-    mine.log_determinant[k] += math.log1p(c * kappa)
-    return weight * (error - c * (kappa * tau)) / grown
+    growth = at.c * kappa
+    error = difference(y, at)
+    pull = at.tau + error
+    gained = 0.5 * kappa * (at.tau * at.tau - pull * pull / (1.0 + growth))
+    mine.minimum[k] += weight * (loss_there(y, at) + gained)
+    mine.log_determinant[k] += math.log1p(growth)
+    return weight * (error - at.c * (kappa * at.tau)) / (1.0 + growth)
 
 
 @inlined
@@ -220,15 +263,15 @@ def add_twofold(total, k, amount):
 
 
 @inlined
-def note(place, stretch, mine, i, k, xi, xv, y, reached, z, c):
+def note(place, stretch, mine, i, k, xi, xv, y, reached, at):
     """Record what hindsight needs of a round; its parabola goes to ``stretch.anchors``."""
     first = place.learners * EACH
     recording = int(place.parameters[first + RECORDING])
     if k >= recording:
         return
     entry = stretch.entries[i]
-    at = 2 * (entry * recording + k)
-    stretch.anchors[at] = stretch.anchors[at + 1] = 0.0
+    slot = 2 * (entry * recording + k)
+    stretch.anchors[slot] = stretch.anchors[slot + 1] = 0.0
     if mine.rows[0] < place.parameters[first + KEPT]:
         stretch.marks[KEEP] = 1
         return
@@ -242,11 +285,11 @@ def note(place, stretch, mine, i, k, xi, xv, y, reached, z, c):
     add_twofold(mine.known_loss, k, weight * loss_at(guess, y))
     mine.reach[k] = max(mine.reach[k], abs(guess))
     mine.weight[k] += weight
-    error = difference(y, z)
-    fixed = weight * (loss_at(z, y) - 0.5 * error * (error / c))
+    error = difference(y, at)
+    fixed = weight * (loss_there(y, at) - 0.5 * error * (error / at.c))
     add_twofold(mine.constant, k, fixed)
     mine.magnitude[k] += abs(fixed)
-    stretch.anchors[at], stretch.anchors[at + 1] = weight * c, z + error / c
+    stretch.anchors[slot], stretch.anchors[slot + 1] = weight * at.c, at.z + error / at.c
 
 
 @Kernel
@@ -267,8 +310,8 @@ def advise(state, message):
         inverse_product(place, group, mine, k, xi, xv, product)
         subtract_held(mine, k, xi, xv, product, factors)
         kappa = stretch.weights[entry] * max(0.0, dot(product, xi, xv))
-        found = link(dot(mine.theta[k], xi, xv), kappa, place.parameters[k * EACH + BOUND])
-        stretch.advice[entry * stretch.columns + stretch.column + k] = found[3]
+        at = link_of(place, k, dot(mine.theta[k], xi, xv), kappa)
+        stretch.advice[entry * stretch.columns + stretch.column + k] = at.advice
     return stretch.last
 
 
@@ -300,20 +343,19 @@ def learn(state, message):
             subtract_held(mine, k, xi, xv, product, factors)
             leap = dot(product, xi, xv)
             kappa = weight * max(0.0, leap)
-            bound = place.parameters[k * EACH + BOUND]
-            z, tau, c, advice = link(dot(mine.theta[k], xi, xv), kappa, bound)
-            stretch.advice[entry * stretch.columns + stretch.column + k] = advice
+            at = link_of(place, k, dot(mine.theta[k], xi, xv), kappa)
+            stretch.advice[entry * stretch.columns + stretch.column + k] = at.advice
             y, reached = target(place, stretch, i, k)
             if not (abs(leap) <= LEAP and sway(place, group, mine, k, xi, xv) <= SWAY):
                 stiffly(state, message, i, k, TAKE_OVER)
                 mine = logistics_of(place, group)
                 continue
-            note(place, stretch, mine, i, k, xi, xv, y, reached, z, c)
+            note(place, stretch, mine, i, k, xi, xv, y, reached, at)
             step, share = 0.0, 0.0
             if reached:
-                step = account(mine, k, weight, y, kappa, z, tau, c)
-                share = weight * c / (1.0 + c * kappa)  # P loses share · (P x)(P x)ᵀ
-                mine.mass[k] += weight * c
+                step = account(mine, k, weight, y, kappa, at)
+                share = weight * at.c / (1.0 + at.c * kappa)  # P loses share · (P x)(P x)ᵀ
+                mine.mass[k] += weight * at.c
             newest = mine.held[k, mine.waiting[0]]
             add_and_scale(mine.theta[k], step, newest, np.sqrt(share), product, width)
         mine.rows[0] += 1

@@ -8,10 +8,9 @@ from groupwise.kernels.compiled import Kernel
 from groupwise.kernels.hindsight import HELD
 from groupwise.kernels.layout import open_place
 from groupwise.kernels.logistic import (
-    BOUND,
     account,
     difference,
-    link,
+    link_of,
     logistics_of,
     note,
     target,
@@ -19,7 +18,6 @@ from groupwise.kernels.logistic import (
 from groupwise.kernels.ridge import (
     ADVISE,
     AHEAD,
-    EACH,
     ROOM,
     ROUND,
     TAKE_OVER,
@@ -56,21 +54,19 @@ def serve(state, message):
     entry = stretch.entries[i]
     weight = stretch.weights[entry]
     kappa = weight * dense_dot(solved, solved, used)
-    z, tau, c, advice = link(
-        dense_dot(mine.theta[k], solved, used), kappa, place.parameters[k * EACH + BOUND]
-    )
+    at = link_of(place, k, dense_dot(mine.theta[k], solved, used), kappa)
     if task != TAKE_OVER:
-        stretch.advice[entry * stretch.columns + stretch.column + k] = advice
+        stretch.advice[entry * stretch.columns + stretch.column + k] = at.advice
     if task == ADVISE:
         return stretch.last
     y, reached = target(place, stretch, i, k)
-    note(place, stretch, mine, i, k, xi, xv, y, reached, z, c)
+    note(place, stretch, mine, i, k, xi, xv, y, reached, at)
     if reached:
-        account(mine, k, weight, y, kappa, z, tau, c)
+        account(mine, k, weight, y, kappa, at)
         top = lay(rest, xi, xv)
         take_multiples(mine, k, rest)
-        label = z + difference(y, z) / c
-        absorb(mine.inverse[k], mine.theta[k], rest, solved, weight * c, label, top, used)
-        mine.mass[k] += weight * c
+        label = at.z + difference(y, at) / at.c
+        absorb(mine.inverse[k], mine.theta[k], rest, solved, weight * at.c, label, top, used)
+        mine.mass[k] += weight * at.c
     grow_older(mine, k, place.parameters, work)
     return stretch.last

@@ -1,5 +1,6 @@
 """Online logistic regression in its forward form, with exact curvature."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -109,8 +110,9 @@ class LogisticBank(QuadraticBank):
         self.learners = tuple(learners[k] for k in order)
         self.keep_rows = max(one.keep_rows for one in learners)
         each = [[one.penalty, one.bound, BINARY] for one in self.learners]
-        recorded = [[1.0, float(self.keep_rows)]]
-        super().__init__([columns[k] for k in order], np.concatenate([*each, *recorded]))
+        at_bounds = [math.log1p(math.exp(-one.bound)) for one in self.learners]
+        numbers = np.concatenate([*each, [1.0, float(self.keep_rows)], at_bounds])
+        super().__init__([columns[k] for k in order], numbers)
 
     def recorder(self, loss: Loss) -> Recorder:
         """Rows and parabolas, for the best logistic model in hindsight."""

@@ -19,7 +19,7 @@ above it by chance.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,17 +30,21 @@ from groupwise.arrays import Index, Vector
 from groupwise.errors import ConfigurationError, is_finite
 from groupwise.groups import ALWAYS_ON
 from groupwise.kernels.calibration import (
+    BINNED,
     BINS,
     INNER,
     NEGATIVE,
     POSITIVE,
     PREDICTED,
     SQUARES,
+    Bins,
+    count_rows,
     errors_of_calibrated,
     quantiles,
 )
 from groupwise.regret.printed import Printed, text
 from groupwise.regret.table import in_order
+from groupwise.store import Store
 
 if TYPE_CHECKING:
     from groupwise.reduction import Reduction
@@ -138,7 +142,7 @@ class CalibrationTable(Printed):
         """The keys to print."""
         return SHOWN
 
-    def note(self) -> str:
+    def remarks(self) -> list[str]:
         """How to read the figures."""
         said = [
             f"{self.settled} settled rounds; auc and ece are from {BINS} bins.",
@@ -152,7 +156,7 @@ class CalibrationTable(Printed):
                 f"Of a group, up to {text(before)} rounds were settled before bins were kept; "
                 "the figures are without them."
             )
-        return "\n".join(said)
+        return said
 
 
 def calibration_table(
@@ -164,15 +168,65 @@ def calibration_table(
             f"Calibration is of probabilities, and {reduction.loss} is for other predictions. "
             "Make the model with loss=losses.Log(), for labels from 0 to 1."
         )
-    found = []
-    for group in in_order(reduction, names, largest):
-        own = reduction.bins.of(group)
-        rounds = float(own.rounds[0])
-        before = float(reduction.books.of(group).rounds[0]) - rounds
-        loss = reduction.loss.unit * float(own.loss[0])
-        parts = rounds, loss, float(own.brier[0]), own.sums[0].copy(), before
-        found.append(Sums(names[group], *parts))
+    bins, books, unit = reduction.bins, reduction.books, reduction.loss.unit
+    found = [
+        _sums(names[group], bins.of(group), unit, float(books.of(group).rounds[0]))
+        for group in in_order(reduction, names, largest)
+    ]
     return CalibrationTable.of(found, settled)
+
+
+class Tally:
+    """The calibration of predictions that come from elsewhere: some rows after the other.
+
+    >>> tally = Tally()
+    >>> everybody, once = np.array([0, 1, 2]), np.ones(2)
+    >>> chance, label = np.array([0.2, 0.6]), np.array([0.0, 1.0])
+    >>> tally.add(["a", "b"], everybody, np.array([0, 1]), once, chance, label)
+    >>> tally.table()["b"]["gap"]
+    -0.4
+    """
+
+    def __init__(self) -> None:
+        self._bins = bins_for(1)
+        self._numbers: dict[str, int] = {}
+        self._settled = 0
+
+    def add(
+        self,
+        names: Sequence[str],
+        indptr: Index,
+        groups: Index,
+        weights: Vector,
+        predictions: Vector,
+        labels: Vector,
+    ) -> None:
+        """Count rows: row t is in ``names[g]`` for g in ``groups[indptr[t]:indptr[t + 1]]``."""
+        known = [self._numbers.setdefault(name, len(self._numbers)) for name in names]
+        self._bins.reserve(np.arange(len(self._numbers)), 0)
+        numbers = np.array(known, dtype=np.int64)[groups]
+        figures = (np.ascontiguousarray(x, np.float64) for x in (weights, predictions, labels))
+        count_rows(self._bins.address, np.ascontiguousarray(indptr, np.int64), numbers, *figures)
+        self._settled += len(labels)
+
+    def table(self) -> CalibrationTable:
+        """The calibration so far."""
+        sums = [_sums(name, self._bins.of(number), 1.0) for name, number in self._numbers.items()]
+        last = sorted(sums, key=lambda one: one.group == ALWAYS_ON)
+        return CalibrationTable.of(last, self._settled)
+
+
+def bins_for(events: int) -> Store:
+    """Room for the bins of groups."""
+    return Store(BINNED, extent=events, parameters=INNER)
+
+
+def _sums(group: str, bins: Bins, unit: float, rounds: float | None = None) -> Sums:
+    """What is known of a group that has had so many rounds in all, of losses in this unit."""
+    counted = float(bins.rounds[0])
+    before = 0.0 if rounds is None else rounds - counted
+    loss, brier = unit * float(bins.loss[0]), float(bins.brier[0])
+    return Sums(group, counted, loss, brier, bins.sums[0].copy(), before)
 
 
 def _by_key(sums: Iterable[Sums]) -> dict[tuple[str, int], Sums]:

@@ -26,7 +26,7 @@ bound holds for all models again; where one is not, ``best`` is uncertain.
 """
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -52,6 +52,21 @@ NOTHING, NEAR, SIMPLE = 1e-8, 1e-8, 1000
 and how large the denominator of that may be."""
 SURE, SURE_OF_BEST = 1e-9, 1e-6
 """An error is no matter if it is below so much of 1 + Σ w y² plus so much of the best loss."""
+
+
+class Independent(NamedTuple):
+    """Columns that span all others, as far as a factor can tell."""
+
+    columns: Index
+    lengths: Vector
+    """Of these columns."""
+    least: float
+    """No combination of them at unit length is shorter than this times its coefficients' norm; 0
+    where that cannot be told."""
+    rounding: float
+    """η: by which share of its length a column of the factor may be wrong."""
+    exact: bool
+    """Are all other columns combinations of these, to the last bit?"""
 
 
 class Factor:
@@ -120,23 +135,31 @@ class Factor:
             share = coarse * EPSILON if noise <= slack else 1.0
             self.sums.append((share, np.sqrt(np.diag(grams.gram)) / UNIT))
 
+    def merge(self, other: "Factor", scale: float) -> None:
+        """Fold in the rows of another factor of this width, times a power of two."""
+        self.add(scale * other.matrix, scale * other.right)
+        self.rest += scale**2 * other.rest
+        self.folds += other.folds
+        self.sums += [(share, scale * lengths) for share, lengths in other.sums]
+        self.firm = max(self.firm, other.firm)
+        if self.sketch is None or other.sketch is None:
+            self.sketch = None
+        else:
+            # Rows may have been combined by the same factors: each of the sums is looked at.
+            self.sketch = np.concatenate([self.sketch, other.sketch])
+            self.sample = np.where(self.sample != 0.0, self.sample, other.sample)
+
     def hindsight(self, power: float) -> Hindsight:
         """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
         used: Flags = (self.matrix != 0.0).any(axis=0)
         if not used.any():
             return Hindsight(self.rest, EPSILON * self.rest)
-        # Without the columns that nobody uses, of which there may be more or fewer.
-        matrix, target = self.matrix[np.ix_(used, used)], self.right[used]
-        lengths = _lengths(matrix)
-        matrix = matrix / lengths
+        target = self.right[used]
         labels = float(target @ target) + self.rest  # ‖y‖²
+        matrix, lengths, rounding = self._scaled(used)
         size = np.sqrt(matrix.shape[1])
-        rounding = 4.0 * EPSILON * np.sqrt(self.folds + size**2)
-        # With fewer rows than columns most of R, from some row down, is nothing but rounding.
         nothing = 0.25 * rounding
-        rows = (_below(matrix) > nothing).any(axis=1)
-        left, values, right = np.linalg.svd(matrix[rows], full_matrices=False)
-        kept = values > 8.0 * rounding * size
+        rows, left, values, right, kept = _directions(matrix, rounding)
         dependent = int(kept.sum()) < matrix.shape[1]
         along = target[rows] @ left[:, kept]
         unspanned = np.concatenate([target[rows] - left[:, kept] @ along, target[~rows]])
@@ -169,6 +192,35 @@ class Factor:
         uncertain = below > SURE * power + SURE_OF_BEST * best
         return Hindsight(best, float(max(below, above)), bool(uncertain))
 
+    def independent(self) -> Independent:
+        """Columns that span the others, and how far from dependent they are."""
+        used: Flags = (self.matrix != 0.0).any(axis=0)
+        if not used.any():
+            return Independent(np.zeros(0, dtype=np.int64), np.zeros(0), 1.0, 0.0, True)
+        matrix, lengths, rounding = self._scaled(used)
+        _, _, values, right, kept = _directions(matrix, rounding)
+        columns, exact = np.flatnonzero(used), True
+        if int(kept.sum()) < columns.size:
+            exact = self._dependences_are_exact(right[kept], lengths, used)
+            chosen = np.sort(_spanning(right[kept])[0])
+            columns, lengths = columns[chosen], lengths[chosen]
+            values = np.linalg.svd(matrix[:, chosen], compute_uv=False)
+        least = float(values.min()) - rounding * np.sqrt(columns.size)
+        square = max(least, 0.0) ** 2
+        for share, summed in self.sums:
+            square -= 2.0 * share * float(np.sum((summed[columns] / lengths) ** 2))
+        return Independent(columns, lengths, float(np.sqrt(max(square, 0.0))), rounding, exact)
+
+    def _scaled(self, used: Flags) -> tuple[Vector, Vector, float]:
+        """R with columns of unit length, their lengths, and η.
+
+        Without the columns that nobody uses, of which there may be more or fewer.
+        """
+        matrix = self.matrix[np.ix_(used, used)]
+        lengths = _lengths(matrix)
+        rounding = 4.0 * EPSILON * np.sqrt(self.folds + np.sqrt(matrix.shape[1]) ** 2)
+        return matrix / lengths, lengths, float(rounding)
+
     def _dependences_are_exact(self, kept: Vector, lengths: Vector, used: Flags) -> bool:
         """Is what no direction in ``kept`` spans 0 in every row, to the last bit?
 
@@ -179,10 +231,7 @@ class Factor:
         if self.sketch is None:
             return False
         columns = np.flatnonzero(used).tolist()
-        spanned = scipy.linalg.qr(kept, mode="r", pivoting=True)
-        triangle, order = np.triu(spanned[0])[: len(kept)], spanned[1]
-        free, bound = order[: len(kept)], order[len(kept) :]
-        shares = scipy.linalg.solve_triangular(triangle[:, : len(kept)], triangle[:, len(kept) :])
+        free, bound, shares = _spanning(kept)
         for i, share in zip(bound.tolist(), shares.T, strict=True):
             terms = {columns[i]: Fraction(-1)}
             for j, part in zip(free.tolist(), share.tolist(), strict=True):
@@ -201,6 +250,25 @@ class Factor:
             return Fraction(value).limit_denominator(SIMPLE)
         ratio = Fraction(own) / Fraction(float(numbers[far.argmin()]))
         return ratio if (ratio > 0) == (value > 0) else -ratio
+
+
+def _directions(matrix: Vector, rounding: float) -> tuple[Flags, Vector, Vector, Vector, Flags]:
+    """U, σ and Vᵀ of R, with the rows of it that are more than rounding, and which σ are.
+
+    With fewer rows than columns most of R, from some row down, is nothing but that.
+    """
+    rows: Flags = (_below(matrix) > 0.25 * rounding).any(axis=1)
+    left, values, right = np.linalg.svd(matrix[rows], full_matrices=False)
+    return rows, left, values, right, values > 8.0 * rounding * np.sqrt(matrix.shape[1])
+
+
+def _spanning(kept: Vector) -> tuple[Index, Index, Vector]:
+    """Columns that span these directions, the other columns, and these as combinations of them."""
+    found = scipy.linalg.qr(kept, mode="r", pivoting=True)
+    count = len(kept)
+    triangle, order = np.triu(found[0])[:count], found[1]
+    shares = scipy.linalg.solve_triangular(triangle[:, :count], triangle[:, count:])
+    return order[:count], order[count:], shares
 
 
 def _below(matrix: Vector) -> Vector:

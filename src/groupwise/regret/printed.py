@@ -24,8 +24,8 @@ class Printed:
         """The keys to print, in order."""
         raise NotImplementedError
 
-    def note(self) -> str:
-        """What stands under the printed table."""
+    def remarks(self) -> list[str]:
+        """What to say below the rows."""
         raise NotImplementedError
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class Printed:
             for line in cells
         )
         rule = "  ".join("─" * width for width in widths)
-        return "\n".join([heading, rule, *lines, self.note()])
+        return "\n".join([heading, rule, *lines, *self.remarks()])
 
     __repr__ = __str__
 
@@ -78,8 +78,9 @@ class Printed:
             "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in line)
             for line, tag in zip(self._lines(), ["th", *["td"] * len(self)], strict=True)
         )
+        caption = "<br>".join(map(html.escape, self.remarks()))
         return (
-            f"<table><caption>{html.escape(self.note())}</caption><thead><tr>{head}</tr></thead>"
+            f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{''.join(f'<tr>{line}</tr>' for line in body)}</tbody></table>"
         )
 

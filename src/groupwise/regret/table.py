@@ -57,7 +57,7 @@ class RegretTable(Printed):
 
     def shown(self) -> list[str]:
         """The keys to print; payments and brackets where there are any."""
-        left_out = set() if self._brackets() else {"best_high", "best_kind"}
+        left_out = {"best_high", "best_kind"} if not self._brackets() else set()
         if not any("payments" in row for row in self.rows):
             left_out.add("payments")
         return [key for key in SHOWN if key not in left_out]
@@ -65,8 +65,8 @@ class RegretTable(Printed):
     def _brackets(self) -> bool:
         return any(row.get("best_kind") == BRACKET for row in self.rows)
 
-    def note(self) -> str:
-        """What regret is against, and what to know about the best."""
+    def remarks(self) -> list[str]:
+        """What regret is against, and what is known of that."""
         said = [f"{self.settled} settled rounds; regret is against {self.comparator}."]
         if self._brackets():
             said.append(
@@ -77,7 +77,7 @@ class RegretTable(Printed):
         said += [f"{text(group)}: {note}." for group, note in noted[:NOTES]]
         if len(noted) > NOTES:
             said.append(f"… and {len(noted) - NOTES} more notes.")
-        return "\n".join(said)
+        return said
 
 
 def in_order(reduction: "Reduction", names: list[str], largest: int | None) -> list[int]:

@@ -41,6 +41,10 @@ DARK = {
 SERIES = [LIGHT[name] for name in LIGHT if name.startswith("series-")]
 CELL = (3.0, 2.15)
 """Width and height of a panel's cell, in inches."""
+STRIP, GAP = 0.2, 0.04
+"""Height of the bars under a panel, and what separates them from it, as shares of its height."""
+SUBTITLE = 0.14
+"""Height of the line under the title of a panel with bars."""
 HEADER = 0.34
 """Height of the strip for the legend."""
 MARGINS = {"left": 0.58, "right": 0.12, "bottom": 0.44, "top": 0.28}
@@ -69,8 +73,9 @@ XLINK = "http://www.w3.org/1999/xlink"
 class Line:
     """A curve, with a band of ± ``spread`` around it where that is given.
 
-    A line without a label is not in the legend.
-    ``colour`` is a place in the palette: 0 is the baseline's blue, 1 our orange, 2 … are free.
+    A line without a label is not in the legend. In the style "band" there is nothing but the band.
+    ``colour`` is a place in the palette: 0 is the baseline's blue, 1 our orange, 4 grey, the others
+    are free.
     """
 
     label: str
@@ -78,7 +83,7 @@ class Line:
     y: Vector
     spread: Vector | None = None
     colour: int = 0
-    style: Literal["solid", "dashed", "marked"] = "solid"
+    style: Literal["solid", "dashed", "marked", "band"] = "solid"
 
     @classmethod
     def over_seeds(cls, label: str, x: Vector, values: Vector, colour: int) -> "Line":
@@ -86,13 +91,26 @@ class Line:
         return cls(label, x, values.mean(axis=0), values.std(axis=0), colour)
 
 
+class Bars(NamedTuple):
+    """A histogram: bar i is between ``edges[i]`` and ``edges[i + 1]``."""
+
+    edges: Vector
+    heights: Vector
+
+
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One set of axes. The note stands in a corner of it."""
+    """One set of axes. The note stands in a corner of it.
+
+    Bars stand in a strip under the lines, and then the note under the title. ``limits`` are those
+    of both axes; where there are none, they are where the lines end.
+    """
 
     title: str
     lines: tuple[Line, ...]
     note: str = ""
+    bars: Bars | None = None
+    limits: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +128,7 @@ class Figure:
     panels: tuple[Panel, ...]
     shared_legend: bool = True
     columns: int = 3
+    cell: tuple[float, float] = CELL
 
 
 class Drawing(NamedTuple):
@@ -127,20 +146,22 @@ def draw(figure: Figure, pdf: bool = True) -> Drawing:
 
     rows = -(-len(figure.panels) // figure.columns)
     header = HEADER if figure.shared_legend else 0.0
-    width, height = CELL[0] * figure.columns, CELL[1] * rows + header
+    cell = figure.cell
+    width, height = cell[0] * figure.columns, cell[1] * rows + header
     places = [
-        (CELL[0] * (i % figure.columns), header + CELL[1] * (i // figure.columns))
+        (cell[0] * (i % figure.columns), header + cell[1] * (i // figure.columns))
         for i in range(len(figure.panels))
     ]
     with matplotlib.rc_context(_STYLE):
         canvas = Canvas(figsize=(width, height))
         for panel, (x, y) in zip(figure.panels, places, strict=True):
+            top = MARGINS["top"] + (SUBTITLE if panel.bars is not None else 0.0)
             axes = canvas.add_axes(
                 (
                     (x + MARGINS["left"]) / width,
-                    1.0 - (y + CELL[1] - MARGINS["bottom"]) / height,
-                    (CELL[0] - MARGINS["left"] - MARGINS["right"]) / width,
-                    (CELL[1] - MARGINS["bottom"] - MARGINS["top"]) / height,
+                    1.0 - (y + cell[1] - MARGINS["bottom"]) / height,
+                    (cell[0] - MARGINS["left"] - MARGINS["right"]) / width,
+                    (cell[1] - MARGINS["bottom"] - top) / height,
                 )
             )
             _draw_panel(axes, panel, figure)
@@ -159,7 +180,7 @@ def draw(figure: Figure, pdf: bool = True) -> Drawing:
         canvas.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
         if pdf:
             canvas.savefig(document, format="pdf", metadata={"CreationDate": None})
-    x_size, y_size = (side * POINTS_PER_INCH for side in CELL)
+    x_size, y_size = (side * POINTS_PER_INCH for side in cell)
     cells = tuple((x * POINTS_PER_INCH, y * POINTS_PER_INCH, x_size, y_size) for x, y in places)
     return Drawing(rounded(svg.getvalue(), 2), document.getvalue(), cells)
 
@@ -172,7 +193,10 @@ def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
         colour = SERIES[line.colour % len(SERIES)]
         if line.spread is not None:
             band = line.x, line.y - line.spread, line.y + line.spread
-            axes.fill_between(*band, color=colour, alpha=0.22, linewidth=0)
+            alone = (plain(line.label) or None) if line.style == "band" else None
+            axes.fill_between(*band, color=colour, alpha=0.22, linewidth=0, label=alone)
+        if line.style == "band":
+            continue
         axes.plot(
             line.x,
             line.y,
@@ -184,7 +208,8 @@ def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
             markevery=max(1, len(line.x) // 10),
             label=plain(line.label) or "_nolegend_",
         )
-    axes.set_title(plain(panel.title), fontsize=8.5, loc="left", pad=4)
+    pad = 4 if panel.bars is None else 4 + SUBTITLE * POINTS_PER_INCH
+    axes.set_title(plain(panel.title), fontsize=8.5, loc="left", pad=pad)
     axes.set_xlabel(figure.x_label, labelpad=2, fontsize=7.5)
     axes.set_ylabel(figure.y_label, labelpad=2, fontsize=7.5)
     for axis in (axes.xaxis, axes.yaxis):
@@ -192,18 +217,49 @@ def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axes.tick_params(labelsize=7, length=2.5, pad=2)
     axes.margins(x=0.02)
+    if panel.limits is not None:
+        _limit(axes, *panel.limits)
+    corner: dict[str, Any] = {"xy": (0.98, 0.04), "ha": "right"}
+    if panel.bars is not None:
+        _draw_bars(axes, panel.bars)
+        corner = {
+            "xy": (0.0, 1.0),
+            "xytext": (0.0, 4.0),
+            "textcoords": "offset points",
+        }
     if panel.note:
-        axes.text(
-            0.98,
-            0.04,
-            plain(panel.note),
-            transform=axes.transAxes,
-            ha="right",
-            fontsize=6.5,
-            color=LIGHT["faint"],
-        )
+        shown: Any = {"xycoords": "axes fraction", "fontsize": 6.5, "color": LIGHT["faint"]}
+        axes.annotate(plain(panel.note), **corner, **shown)
     if not figure.shared_legend:
         axes.legend(fontsize=6, frameon=False, handlelength=2.2, labelspacing=0.25, borderpad=0.1)
+
+
+def _limit(axes: "Axes", low: float, high: float) -> None:
+    """The same limits for both axes, with room for what is drawn on them."""
+    room = 0.02 * (high - low)
+    axes.set_xlim(low - room, high + room)
+    axes.set_ylim(low - room, high + room)
+
+
+def _draw_bars(axes: "Axes", bars: Bars) -> None:
+    """Bars in a strip under what is there."""
+    low, high = axes.get_ylim()
+    ticks = [tick for tick in axes.get_yticks() if low <= tick <= high]
+    floor = low - (STRIP + GAP) * (high - low)
+    heights = bars.heights * (STRIP * (high - low) / max(float(bars.heights.max()), 1e-300))
+    widths = bars.edges[1:] - bars.edges[:-1]
+    axes.bar(
+        bars.edges[:-1],
+        heights,
+        widths,
+        floor,
+        align="edge",
+        color=SERIES[-1],
+        alpha=0.55,
+        linewidth=0,
+    )
+    axes.set_yticks(ticks)
+    axes.set_ylim(floor, high)
 
 
 def rounded(svg: str, decimals: int) -> str:
