@@ -138,7 +138,7 @@ class Factor:
     def merge(self, other: "Factor", scale: float) -> None:
         """Fold in the rows of another factor of this width, times a power of two."""
         self.add(scale * other.matrix, scale * other.right)
-        self.rest += scale**2 * other.rest
+        self.rest += scale * (scale * other.rest)
         self.folds += other.folds
         self.sums += [(share, scale * lengths) for share, lengths in other.sums]
         self.firm = max(self.firm, other.firm)

@@ -229,8 +229,9 @@ class _Group:
         matrix = np.zeros((int(some.sum()), width))
         matrix[:, : known.right.size] = scale * known.matrix[some]
         right, beyond = scale * known.right[some], scale * known.right[~some]
-        rest = scale**2 * known.rest + float(beyond @ beyond)
-        return _Others(matrix, right, rest, scale**2 * others.constant, scale**2 * others.error)
+        sizes = known.rest, others.constant, others.error
+        rest, *fixed = np.ldexp(sizes, 2 * self.root).tolist()
+        return _Others(matrix, right, rest + float(beyond @ beyond), *fixed)
 
     def refit(self) -> tuple[Fit, str]:
         """The best model as far as a solver finds it, and how far the class confines it."""
