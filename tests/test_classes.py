@@ -354,6 +354,22 @@ def test_a_drawn_prediction_is_one_experts():
         model.learn(ticket, YES[y])
 
 
+def test_the_single_model_is_the_first_learner_that_was_given():
+    """Banks may have an order of their own."""
+    learners = [gw.learners.Logistic(bound=2.0), gw.learners.Logistic(bound=9.0)]
+    both, first = (model_of(gw.losses.Log(), learner=x) for x in (learners, learners[0]))
+    replayed = model_of(gw.losses.Log(), learner=learners)
+    rows = [({**row, "v": row.get("v", 0.0)}, y) for row, y in rows_of(80)]
+    for row, y in rows:
+        both.learn_one(row, y)
+        first.learn_one(row, y)
+    replayed.replay(frame_of(rows, polars.Series([y for _, y in rows])), "y")
+    assert both.regret().rows == replayed.regret().rows
+    line, alone = both.regret()["always_on"], first.regret()["always_on"]
+    found, wanted = (x["baseline_regret"] + x["best_loss"] for x in (line, alone))
+    assert found == pytest.approx(wanted, rel=1e-12)
+
+
 def test_nobody_awake_is_as_likely_as_not():
     model = model_of(gw.losses.Log(classes=YES), always_on=False)
     ticket = model.predict({"sex": None, "age": None, "u": 1.0})

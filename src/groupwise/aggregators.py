@@ -59,10 +59,11 @@ class AdaNormalHedge:
     def plays(self, loss: Loss) -> tuple[str, ...]:
         """Mean and sample for convex losses, sample for discrete ones."""
         if loss.ranged and not loss.bounded:
+            floor = " Or give the loss a floor, as in losses.Log(floor=0.001)."
             raise ConfigurationError(
                 f"AdaNormalHedge needs a bounded loss and {loss} is not. Use "
-                "aggregators.Specialists(), which takes log loss as it is, or give the loss a "
-                "floor, as in losses.Log(floor=0.001)."
+                "aggregators.Specialists(), which takes log loss as it is."
+                f"{floor if loss.nodes == 1 else ''}"
             )
         return ("mean", "sample") if loss.convex else ("sample",)
 

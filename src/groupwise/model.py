@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from groupwise import archive
+from groupwise.classes import reduction_for
 from groupwise.errors import ConfigurationError, FeatureError, TicketError, TooLargeError
 from groupwise.features import COLUMNS, Declared, Encoder
 from groupwise.features.declared import FieldKind, declared_from_json, declared_to_json
@@ -14,7 +15,6 @@ from groupwise.groups import Group, Groups, Member, from_dict
 from groupwise.kernels import compiling
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Aggregator, Awake, Play, Row
-from groupwise.reduction import Reduction
 from groupwise.registry import Registry
 from groupwise.regret.calibration import CalibrationTable, calibration_table
 from groupwise.regret.table import RegretTable, regret_table
@@ -134,17 +134,9 @@ class Groupwise(Locked):
             self.learners, features, indicators, self.groups, intercept, max_levels
         )
         with compiling():
-            self._reduction = Reduction(
-                self.learners,
-                self.aggregator,
-                self.loss,
-                play,
-                clip,
-                self.seed,
-                0 if features is None else len(features),
-                always_on,
-                self._encoder.intercept,
-            )
+            width = 0 if features is None else len(features)
+            settings = play, clip, self.seed, width, always_on, self._encoder.intercept
+            self._reduction = reduction_for(self.learners, self.aggregator, self.loss, *settings)
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)
         self._key = os.urandom(KEY_BYTES)

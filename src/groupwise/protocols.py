@@ -138,14 +138,18 @@ class Bank(ABC):
 
     Groups are numbers from 0 on. Advice has a row per awake group, a column per learner of the
     bank, and where actions are vectors a last axis of length ``dimension``. A label is scaled to
-    [0, 1] or, for actions, comes as the pair that ``Loss.linear`` makes of it. What is not needed
-    need not be written: the methods with a body here do what is right for most.
+    [0, 1] or, for actions, comes as the pair that ``Loss.linear`` makes of it. With three classes
+    and more (``groupwise.classes``) each learner is a chain of ``nodes``, the last axis of advice
+    is for what they say, and a label is the number of a class. What is not needed need not be
+    written: the methods with a body here do what is right for most.
     """
 
     columns: Sequence[int]
     """Which of a group's experts this bank advises for."""
     dimension: int = 1
     """The length of one advice: 1 for numbers, n for n labels, d for points of a decision set."""
+    nodes: int = 1
+    """How many dichotomies a learner decides: K − 1 for K ≥ 3 classes, else 1."""
     actions: ClassVar[bool] = False
     """Are advice actions, of which one is played, and not numbers, which may be averaged?"""
     compiled: bool = False
@@ -254,7 +258,9 @@ class Rounds(Protocol):
 class Learner(Protocol):
     """A no-regret learner for one group. The object given is a prototype, copied per group.
 
-    Labels and advice are scaled to [0, 1]. A learner may also set these attributes:
+    Labels and advice are scaled to [0, 1]. With K ≥ 3 classes there are K − 1 objects per group, of
+    which the k-th says how likely class k is where it is k or a later one, and learns from such
+    rounds alone, with the label 1 where it is k, else 0. A learner may also set these attributes:
 
     - ``takes_weights = False``: fractional groups are refused.
     - ``randomised = True``: its certificates hold in expectation. It must not draw by itself:

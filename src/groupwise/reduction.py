@@ -99,12 +99,15 @@ class Reduction:
         self.loss = loss
         self.play = sound_play(aggregator, loss, play, clip)
         self.always_on = always_on
+        self.nobody = NOBODY
         self.stands_for = 1.0
         """How many rounds a label stands for; more than one where feedback is partial."""
         # Step 1: a learner for every group, made as groups appear.
         self.banks = banks_of(self.learners, loss, seed, width, intercept)
         self.experts = sum(len(bank.columns) for bank in self.banks)
         self.actions = self.banks[0].actions
+        self.in_order = list(self.banks[0].columns) == list(range(self.experts))
+        """Is there one bank, whose learners are the experts in their order?"""
         # Step 2: the aggregator, with these learners as its experts; and the books.
         self.state = Store(rounds.EXPERTS, self.experts)
         self.books = Store(rounds.BOOKS, self.experts)
@@ -130,7 +133,7 @@ class Reduction:
         )
         self.in_python = self._settings.aggregator == rounds.GIVEN
         """Is the aggregator written in Python?"""
-        alone = len(self.banks) == 1 and not self.in_python and isinstance(self.banks[0], Crew)
+        alone = self.in_order and not self.in_python and isinstance(self.banks[0], Crew)
         self._crew: Any = self.banks[0] if alone else None
         """Who gives advice and is updated, where there is nobody else."""
         self._baseline = rounds.LAST if always_on else rounds.NOBODY
@@ -179,7 +182,8 @@ class Reduction:
         place, share = awake.address or addressed(awake), self.stands_for
         issued = played = realised = single = NAN
         if late is not None:
-            issued, (losses, played, realised) = late.prediction, self.score(late, label)
+            issued = late.prediction
+            losses, played, realised = Reduction.score(self, late, label)
             single = float(losses[-1, 0]) if self.always_on else NAN
         if not self.actions:
             books, baseline = self._address, self._baseline
@@ -278,6 +282,14 @@ class Reduction:
         place = int(np.argmin(np.abs(advice) <= self._settings.numbers[-1]))
         return not_advice(names[place % advice.shape[1]], advice.flat[place])
 
+    def room(self, rows: int, entries: int) -> tuple[Vector, Vector, Vector]:
+        """Room for the predictions of a stretch, for advice, and for advice as learners give it."""
+        advice = np.empty((entries, self.experts))
+        return np.empty(rows), advice, advice
+
+    def read(self, said: Vector, advice: Vector) -> None:
+        """Make advice of what learners gave; here they are the same."""
+
     def settle_stream(self, *rows: Any) -> int:
         """The second half of step (c) for many rows; see ``kernels.rounds.settle_stream``."""
         return int(rounds.settle_stream(self._address, *rows))
@@ -335,7 +347,7 @@ class Reduction:
     def rest(self, row: Row) -> Play:
         """The play where nobody is awake: the middle of the range, or what an oracle says."""
         if not self.actions:
-            return Play(NOBODY, np.empty((2, 0, self.experts)))
+            return Play(self.nobody, np.empty((2, 0, self.experts)))
         action = np.atleast_1d(self.banks[0].rest(row))
         every = np.broadcast_to(action, (1, self.experts, action.size))
         return self._action(Said(every, np.empty((0, self.experts))))
@@ -485,6 +497,12 @@ def banks_of(
             made.append(WrappedBank(some, columns, setting))
         else:
             made.extend(kind.banks(some, columns, setting))
+    for bank in made:
+        if bank.nodes != loss.nodes:
+            raise ConfigurationError(
+                f"{type(learners[bank.columns[0]]).__name__} cannot tell {loss.nodes + 1} classes "
+                "apart: use learners.Logistic(), or a learner of your own in plain Python."
+            )
     actions = {bank.actions for bank in made if not isinstance(bank, CompiledBank)}
     crew = [bank for bank in made if isinstance(bank, CompiledBank)]
     if True in actions:

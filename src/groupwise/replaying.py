@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.class_names import ClassName
+from groupwise.classes import reduction_for
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
 from groupwise.features import EncodedFrame, Encoder
 from groupwise.groups import ALWAYS_ON, FrameMembership, Groups, Member, Table
@@ -56,10 +57,10 @@ def run(
     """Drive a stream over chunks, of so many rows and entries in all, and collect what comes."""
     rows, entries = shape
     reduction, loss = stream.reduction, stream.reduction.loss
-    prediction, realised, expected = (np.empty(rows) for _ in range(3))
-    if loss.classes is not None:
-        prediction = np.empty((rows, len(loss.classes)))
-    kept = {item: np.empty((entries, reduction.experts)) for item in keep}
+    realised, expected = np.empty(rows), np.empty(rows)
+    prediction = np.empty(rows if loss.classes is None else (rows, len(loss.classes)))
+    room = reduction.room(0, entries)[1], np.empty((entries, reduction.experts))
+    kept = {item: part for item, part in zip(KEEP, room, strict=True) if item in keep}
     position = entry = 0
     with compiling(), progress_bar(rows, "replay", show) as advance:
 
@@ -355,7 +356,7 @@ def replay(
     width = len(inputs.feature_names)
 
     def start(jobs: int | None) -> Stream:
-        reduction = Reduction(learners, chosen, loss, play, clip, seed)
+        reduction = reduction_for(learners, chosen, loss, play, clip, seed)
         refuse_actions(reduction)
         reduction.reserve(everybody, width, everybody, masses)
         return Stream(reduction, _baseline(names, inputs), 0, jobs)

@@ -170,7 +170,8 @@ def _check_numbers(arrays: archive.Arrays) -> None:
             late = name.startswith("hindsight") & (arrays[name.replace("waiting", "place")] >= 0)
             if ((array < 0) | (array >= np.where(late, TOGETHER, HELD))).any():
                 raise ValueError(f"{name} is more than there is room for")
-        if name.startswith(("hindsight.", "products.")) and array.dtype.kind == "i":
+        part = name.partition(".")[0].rstrip("0123456789")  # chains have several of each
+        if part in ("hindsight", "products") and array.dtype.kind == "i":
             least = -1 if name.endswith((".factors", ".place")) else 0
             most = arrays.get("columns.count", 0) if name.endswith(".columns") else MOST
             if ((array < least) | (array > most)).any():

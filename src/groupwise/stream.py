@@ -21,7 +21,7 @@ from groupwise.errors import ConfigurationError, GroupwiseError
 from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import Parts, subsequences
 from groupwise.protocols import Awake, Row
-from groupwise.reduction import NOBODY, Reduction
+from groupwise.reduction import Reduction
 
 CHUNK = 4_096
 """Rows at a time: enough to keep the threads busy, few enough to stay in the cache."""
@@ -53,12 +53,6 @@ class Outcome(NamedTuple):
     advice: Vector
     probabilities: Vector
 
-    @classmethod
-    def empty(cls, rows: int, entries: int, learners: int) -> "Outcome":
-        """Room for a chunk of this size."""
-        shape = (entries, learners)
-        return cls(np.empty(rows), np.empty(rows), np.empty(rows), np.empty(shape), np.empty(shape))
-
 
 class Work:
     """A chunk on its way: its rounds by row and by group, and room for what comes of it."""
@@ -74,11 +68,14 @@ class Work:
         self.parts = Parts(*subsequences(self.indptr, self.groups, slots))
         self.queue = np.zeros(1, dtype=np.int64)
         self.laid_out = {bank: bank.lay_out(self) for bank in reduction.banks}
-        self.outcome = Outcome.empty(self.labels.size, self.groups.size, reduction.experts)
-        # A bank writes to the outcome itself where it is the only one.
-        alone = len(reduction.banks) == 1
-        shapes = [(self.groups.size, len(bank.columns)) for bank in reduction.banks]
-        self.advice = [self.outcome.advice] if alone else [np.empty(shape) for shape in shapes]
+        rows, entries = self.labels.size, self.groups.size
+        prediction, advice, self.said = reduction.room(rows, entries)
+        odds = np.empty((entries, reduction.experts))
+        self.outcome = Outcome(prediction, np.empty(rows), np.empty(rows), advice, odds)
+        # A bank writes to where it is read from where there is no other.
+        shapes = [(entries, len(x.columns), *self.said.shape[2:]) for x in reduction.banks]
+        alone = reduction.in_order and len(shapes) == 1
+        self.advice = [self.said] if alone else [np.empty(shape) for shape in shapes]
 
     def __iter__(self) -> Iterator[tuple[slice, int, Awake, Row, float]]:
         for t, label in enumerate(self.labels.tolist()):
@@ -148,9 +145,10 @@ class Stream:
         self._learn(work, False)
         for other in others:
             other.result()
-        if len(work.advice) > 1:
-            for bank, advice in zip(self.reduction.banks, work.advice, strict=True):
-                work.outcome.advice[:, bank.columns] = advice
+        for bank, advice in zip(self.reduction.banks, work.advice, strict=True):
+            if advice is not work.said:
+                work.said[:, bank.columns] = advice
+        self.reduction.read(work.said, work.outcome.advice)
 
     def _settle(self, work: Work | None, done: Callable[[Outcome], None]) -> None:
         """The aggregator and the books over the rows of a chunk."""
@@ -169,8 +167,8 @@ class Stream:
     def _settle_all(self, work: Work) -> None:
         """The same, for an aggregator that is compiled."""
         rows = work.indptr, work.groups, work.weights, work.labels
-        losses = np.empty_like(work.outcome.advice)
-        numbers = work.number, self.baseline, NOBODY
+        losses = np.empty_like(work.outcome.probabilities)
+        numbers = work.number, self.baseline, self.reduction.nobody
         settled = self.reduction.settle_stream(*rows, *numbers, *work.outcome, losses)
         if settled < work.labels.size:
             work.reached = settled
@@ -181,8 +179,8 @@ class Stream:
         """The same, row by row, for an aggregator written in Python."""
         reduction, outcome = self.reduction, work.outcome
         for t, label in enumerate(work.labels.tolist()):
-            outcome.prediction[t] = NOBODY
-            outcome.expected[t] = outcome.realised[t] = reduction.loss_of(NOBODY, label)
+            outcome.prediction[t] = reduction.nobody
+            outcome.expected[t] = outcome.realised[t] = reduction.loss_of(reduction.nobody, label)
         for part, number, awake, _, label in work:
             t = number - work.number
             place = np.flatnonzero(awake.groups == self.baseline)

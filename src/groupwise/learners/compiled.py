@@ -43,6 +43,8 @@ class CompiledBank:
     """Advice on the one round of a stretch (``kernels.stretch``); changes nothing."""
     learn: ClassVar[Kernel]
     """Advice, then the update, for every round of a stretch."""
+    nodes: int = 1
+    """How many of the kernels' learners make one of ``columns``: its chain of dichotomies."""
 
     def __init__(self, columns: Sequence[int], parameters: ArrayLike) -> None:
         self.columns = list(columns)
@@ -55,7 +57,7 @@ class CompiledBank:
 
     def fresh(self) -> Store:
         """Room for learners that have seen nothing."""
-        return Store(self.layout, len(self.columns), 0, self.parameters, self)
+        return Store(self.layout, len(self.columns) * self.nodes, 0, self.parameters, self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -107,6 +109,7 @@ class Crew(Bank):
     def __init__(self, banks: Sequence[CompiledBank], loss: Loss, intercept: bool = False) -> None:
         self.banks = list(banks)
         self.columns = [column for bank in banks for column in bank.columns]
+        self.nodes = loss.nodes
         own = [found for bank in banks if (found := bank.recorder(loss)) is not None]
         linear = LinearRecorder(loss, intercept) if loss.linear_hindsight else Recorder()
         self.recorder = own[0] if own else linear
@@ -130,7 +133,9 @@ class Crew(Bank):
         """The message for the kernels: who is to be called, and the stretch of single rounds."""
         learned = [bank.store for bank in self.banks]
         recorded = list(self.recorder.stores.values())
-        firsts = np.cumsum([0, *(len(bank.columns) for bank in self.banks)]).tolist()[:-1]
+        sizes = [len(bank.columns) * self.nodes for bank in self.banks]
+        firsts = np.cumsum([0, *sizes]).tolist()[:-1]
+        self._experts = sum(sizes)
         kernels = [[kernel.pointer for kernel in bank.kernels()] for bank in self.banks]
         parts = list(zip(learned, *zip(*kernels, strict=True), firsts, strict=True))
         silent = [
@@ -150,7 +155,7 @@ class Crew(Bank):
         alone: Any = (entries, label, *cells, stands_for, marks, features, awake)
         self._alone = stretch.STRETCH.pack(
             stretch.Stretch(
-                *(0, 0, 0, 0, 0, max(1, len(self.columns)), entries, rows, none, label),
+                *(0, 0, 0, 0, 0, max(1, self._experts), entries, rows, none, label),
                 *(*cells, none, anchors, stands_for, work, marks),
             )
         )
@@ -168,7 +173,6 @@ class Crew(Bank):
         )
         self._message = stretch.CREW.pack(self._crew)
         self._address = address(self._message)
-        self._experts = len(self.columns)
         self._said = np.empty((3, awake, self._experts))  # of a label; who needs it copies it
         self._advise, self._step = ready(stretch.SIGNATURES)
 
@@ -265,8 +269,7 @@ class Crew(Bank):
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """The advice of every awake group. Changes nothing."""
-        advice: Vector = self.advice(number, attempt, awake, row)[0]
-        return advice
+        return self._by_node(self.advice(number, attempt, awake, row)[0])
 
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """Every awake group's learners learn from a label, and so do the sums."""
@@ -277,8 +280,12 @@ class Crew(Bank):
     ) -> Vector:
         """The advice as of now, then the update, then hindsight."""
         said = self.updated(number, attempt, awake, row, label, stands_for)
-        advice: Vector = said[0, : len(awake.groups)]
-        return advice
+        return self._by_node(said[0, : len(awake.groups)])
+
+    def _by_node(self, advice: Vector) -> Vector:
+        """Advice with a last axis for the nodes of chains, where there are such."""
+        shape = len(advice), len(self.columns), self.nodes
+        return advice if self.nodes == 1 else advice.reshape(shape)
 
     def run(self, rounds: Any, out: Vector) -> None:
         """Take groups off the queue of a stretch of the stream until it is empty."""
@@ -289,7 +296,7 @@ class Crew(Bank):
         room: Any = places, positions, out, anchors, np.ones(1), work, marks
         words = stretch.STRETCH.pack(
             stretch.Stretch(
-                *(0, 0, 0, 0, 0, max(1, len(self.columns)), parts.entries, parts.rows),
+                *(0, 0, 0, 0, 0, max(1, self._experts), parts.entries, parts.rows),
                 *(rounds.weights, rounds.labels, cells.indptr, cells.values),
                 *room,
             )
@@ -356,7 +363,7 @@ class Crew(Bank):
         self._extend(1, room(features))
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("banks", "columns", "recorder", "seen", "_room")
+        kept = ("banks", "columns", "nodes", "recorder", "seen", "_room")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -94,29 +94,37 @@ class Logistic:
                 f"learners.Logistic gives probabilities, and {setting.loss} is not about them: "
                 "use loss=losses.Log(), or learners.Ridge for numbers."
             )
-        return [LogisticBank(learners, columns)]
+        return [LogisticBank(learners, columns, setting.loss.nodes)]
 
 
 class LogisticBank(QuadraticBank):
-    """The logistic learners of every group; the first, of the largest bound, records."""
+    """The logistic learners of every group; the first, of the largest bound, records.
+
+    For three classes and more each of them is a chain of ``nodes``.
+    """
 
     name = "logistic"
     layout = logistic.LOGISTICS
     advise = logistic.advise
     learn = logistic.learn
 
-    def __init__(self, learners: Sequence[Logistic], columns: Sequence[int]) -> None:
+    def __init__(
+        self, learners: Sequence[Logistic], columns: Sequence[int], nodes: int = 1
+    ) -> None:
         order = sorted(range(len(learners)), key=lambda k: -learners[k].bound)
-        self.learners = tuple(learners[k] for k in order)
+        self.nodes = nodes
+        self.learners = tuple(learners[k] for k in order for _ in range(nodes))
         self.keep_rows = max(one.keep_rows for one in learners)
-        each = [[one.penalty, one.bound, BINARY] for one in self.learners]
+        chain = [BINARY] if nodes == 1 else list(map(float, range(nodes)))
+        each = [[learners[k].penalty, learners[k].bound, node] for k in order for node in chain]
         at_bounds = [math.log1p(math.exp(-one.bound)) for one in self.learners]
-        numbers = np.concatenate([*each, [1.0, float(self.keep_rows)], at_bounds])
+        numbers = np.concatenate([*each, [float(nodes), float(self.keep_rows)], at_bounds])
         super().__init__([columns[k] for k in order], numbers)
 
     def recorder(self, loss: Loss) -> Recorder:
         """Rows and parabolas, for the best logistic model in hindsight."""
-        return LogisticRecorder(self, self.learners[0].bound, None, self.keep_rows)
+        nodes = None if self.nodes == 1 else self.nodes
+        return LogisticRecorder(self, self.learners[0].bound, nodes, self.keep_rows)
 
     def stiff_kernel(self) -> Kernel:
         """What stiff learners need."""
@@ -133,10 +141,11 @@ class LogisticBank(QuadraticBank):
                 getattr(new, name)[...] = getattr(old, name)
 
     def a_priori(self, group: int, best: float) -> float | None:
-        """M − best + ρ(b) ln det(A/λ), the least over the learners."""
+        """M − best + ρ(b) ln det(A/λ), the least over the learners; of chains, their sums."""
         mine = self.store.of(group)
         rates = np.array([excess_rate(one.bound) for one in self.learners])
-        return float((mine.minimum - best + rates * mine.log_determinant).min())
+        each = (mine.minimum + rates * mine.log_determinant).reshape(-1, self.nodes)
+        return float(each.sum(axis=1).min()) - best
 
 
 @cache

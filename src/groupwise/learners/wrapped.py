@@ -4,6 +4,7 @@ import copy
 import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -101,28 +102,32 @@ class WrappedBank(Bank):
         self.prototypes = copy.deepcopy(tuple(prototypes))  # another model may have them as well
         self.columns = list(columns)
         self.setting = setting
-        self.learners: dict[tuple[int, int], Learner] = {}
+        self.nodes = setting.loss.nodes
+        self.learners: dict[tuple[int, int, int], Learner] = {}
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
-        """A row per awake group, a column per learner."""
+        """A row per awake group, a column per learner, a last axis for the nodes of chains."""
         row = row.without_zeros()
-        out = np.empty((len(awake.groups), len(self.prototypes)))
-        for a, (group, k), weight, learner in self._awake(awake):
+        out = np.empty((len(awake.groups), len(self.prototypes), self.nodes))
+        for a, (group, k, node), weight, learner in self._awake(awake):
             if hasattr(learner, "draw"):
                 expert = group * self.setting.experts + self.columns[k]
-                learner.draw((self.setting.seed, number, expert, attempt))
-            out[a, k] = learner.advise(row, weight)
-            if not math.isfinite(out[a, k]):
-                raise not_advice(learner, out[a, k])
-        return out
+                named = expert * self.nodes + node
+                learner.draw((self.setting.seed, number, named, attempt))
+            out[a, k, node] = learner.advise(row, weight)
+            if not math.isfinite(out[a, k, node]):
+                raise not_advice(learner, out[a, k, node])
+        return out if self.nodes > 1 else out[:, :, 0]
 
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """All learners are updated, or none."""
         row = row.without_zeros()
-        updated: dict[tuple[int, int], Learner] = {}
+        updated: dict[tuple[int, int, int], Learner] = {}
         for _, name, weight, learner in self._awake(awake):
+            if self.nodes > 1 and label < name[2]:
+                continue
             updated[name] = copy.deepcopy(learner)
-            updated[name].update(row, label, weight)
+            updated[name].update(row, float(label == name[2]) if self.nodes > 1 else label, weight)
         self.learners.update(updated)
 
     def restart(self) -> None:
@@ -137,19 +142,20 @@ class WrappedBank(Bank):
         """Objects cannot be saved."""
         raise SnapshotError(f"{name_of(self.prototypes[0])} cannot be read from a snapshot.")
 
-    def _awake(self, awake: Awake) -> Iterator[tuple[int, tuple[int, int], float, Learner]]:
+    def _awake(self, awake: Awake) -> Iterator[tuple[int, tuple[int, int, int], float, Learner]]:
         """Every learner of the awake groups, with its row, its name here and its weight."""
         pairs = zip(awake.groups.tolist(), awake.weights.tolist(), strict=True)
+        chains = list(product(range(len(self.prototypes)), range(self.nodes)))
         for a, (group, weight) in enumerate(pairs):
-            for k, prototype in enumerate(self.prototypes):
-                learner = self.learners.get((group, k), prototype)
+            for k, node in chains:
+                learner = self.learners.get((group, k, node), self.prototypes[k])
                 if weight != 1.0 and not getattr(learner, "takes_weights", True):
                     raise ConfigurationError(
                         f"{name_of(learner)} takes no sample weights, so it cannot serve a "
                         "fractional group. Use a learner that does, such as learners.Ridge, or "
                         "0/1 groups."
                     )
-                yield a, (group, k), weight, learner
+                yield a, (group, k, node), weight, learner
 
 
 def not_advice(learner: Any, value: float) -> ConfigurationError:
