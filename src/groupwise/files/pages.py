@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from groupwise.files import chances
+from groupwise.files.chances import Nats
+from groupwise.files.settings import CLASSES
 from groupwise.files.tables import (
     BEST,
     ENOUGH,
@@ -12,11 +15,10 @@ from groupwise.files.tables import (
     group_table,
     most_gained,
     title_of,
-    typical_error,
-    verdicts,
     worst,
 )
-from groupwise.files.text import amount, shown
+from groupwise.files.task import Task
+from groupwise.files.text import shown
 from groupwise.report.figures import Figure, Line, Panel, draw, inline
 from groupwise.report.page import Illustration, Page, Section, html, versions
 
@@ -54,12 +56,7 @@ def run_page(finished: "Finished") -> str:
         f"one for each of {len(rows) - 1:,} groups. {_certified(rows)}"
     ]
     if gained is not None and gained is not worst(rows):
-        lead.insert(
-            0,
-            f"Most is gained on {title_of(gained['group'])}: typically off by "
-            f"{amount(typical_error(gained))} rather than the single model’s "
-            f"{amount(typical_error(gained, 'baseline_regret'))}.",
-        )
+        lead.insert(0, finished.measure.gained(gained))
     return _page(finished, "regret on every group", lead)
 
 
@@ -78,17 +75,22 @@ def _page(done: "Finished", title: str, lead: Sequence[str]) -> str:
     """The page; ``lead`` stands after the sentences about the worst groups."""
     rows, few = done.rows, len(done.rows) <= FEW
     heading, worst_rows = ("Groups", rows) if few else ("Worst groups", rows[:SHORT])
-    first, *more = verdicts(done)
+    measure, chance = done.measure, done.plan.task.is_chance
+    first, *more = done.verdicts
     players = {shown(name, 30): key for name, key in done.players.items()}
 
     def section(title: str, anchor: str, chosen: Sequence[Row], note: str, *text: str) -> Section:
-        table = group_table(chosen, done.unit, done.plan.target, title, players, note)
+        table = group_table(chosen, measure, title, players, note)
         return Section(title, anchor, [*text, table])
 
     sections = [
-        section(heading, "groups", worst_rows, f"{NOTE} {SMALL}"),
+        section(heading, "groups", worst_rows, f"{chances.NOTE if chance else NOTE} {SMALL}"),
         Section("Regret over time", "curves", [_curves(done)]),
     ]
+    if isinstance(measure, Nats):
+        sections.insert(1, chances.calibration(done.calibration))
+        told = chances.notes(rows, measure)
+        sections += [Section("Notes", "notes", told)] if told else []
     if done.warnings:
         sections.append(Section("Warnings", "warnings", done.warnings))
     if not few:
@@ -130,17 +132,17 @@ def _ahead(known: Sequence[str]) -> list[str]:
 
 def _curves(done: "Finished") -> Illustration:
     """Regret against time, a small panel for each of the worst groups."""
-    rows, panels = done.rows, []
+    rows, panels, unit = done.rows, [], done.measure.unit
     drawn = {row["group"]: done.curves[row["group"]].drawn() for row in rows}
     followed = [row for row in rows if drawn[row["group"]].time.size > POINTS]
     for group in (row["group"] for row in (followed or rows)[:SHORT]):
         curve = drawn[group]
         others = {shown(name, 30): curves[group].drawn() for name, curves in done.logged.items()}
         lines = (
-            Line(SINGLE, curve.rounds, curve.baseline_regret / done.unit, colour=0),
-            Line(OURS, curve.rounds, curve.regret / done.unit, colour=1),
+            Line(SINGLE, curve.rounds, curve.baseline_regret / unit, colour=0),
+            Line(OURS, curve.rounds, curve.regret / unit, colour=1),
             *(
-                Line(name, other.rounds, other.regret / done.unit, colour=place)
+                Line(name, other.rounds, other.regret / unit, colour=place)
                 for place, (name, other) in enumerate(others.items(), 2)
             ),
         )
@@ -159,11 +161,11 @@ def _curves(done: "Finished") -> Illustration:
 
 def _facts(done: "Finished") -> dict[str, dict[str, str]]:
     """The page's last lines: the settings, the fingerprint of the data, and the versions."""
-    plan, source = done.plan, done.scan.source
+    plan, source, parameters = done.plan, done.scan.source, done.plan.parameters
     return {
         "Settings": {
             "Label": shown(plan.target),
-            "Range of the label": f"{plan.range[0]:g} to {plan.range[1]:g}",
+            **_about_label(plan.task),
             "Groups": _listed([_declaration(one.to_dict()) for one in plan.groups]),
             "Features": _listed([shown(name, 60) for name in plan.features]),
             "Groups are features too": "yes" if plan.indicators else "no",
@@ -171,7 +173,7 @@ def _facts(done: "Finished") -> dict[str, dict[str, str]]:
             "Order of the rows": "as in the file"
             if plan.order is None
             else f"by {shown(plan.order)}",
-            "Learner": f"{plan.learner}, penalty {plan.penalty:g}",
+            "Learner": ", ".join([plan.learner, *(f"{k} {x:g}" for k, x in parameters.items())]),
             "Aggregator": plan.aggregator,
         },
         "Data": {
@@ -184,6 +186,16 @@ def _facts(done: "Finished") -> dict[str, dict[str, str]]:
         },
         "Made with": versions(),
     }
+
+
+def _about_label(task: Task) -> dict[str, str]:
+    """What the label may be."""
+    if not task.is_chance:
+        return {"Range of the label": f"{task.loss.low:g} to {task.loss.high:g}"}
+    if task.name == CLASSES:
+        return {"Classes": _listed([shown(name, 60) for name in task.names])}
+    negative, positive = (shown(name, 60) for name in task.names)
+    return {"Probability of": f"{positive} (not {negative})"}
 
 
 def _listed(names: Sequence[str], most: int = 60) -> str:
