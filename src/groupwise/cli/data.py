@@ -51,8 +51,9 @@ def run(
     """Predict every row of a file, learning as it goes, and report the regret on every group.
 
     Writes predictions.csv, regret.json, model.gw (to go on from) and report.html to --out.
-    What is predicted is a number, the probability of yes (a column probability:yes), or one of each
-    class; see --task. Groups and features that are not given are proposed from the columns, and printed as TOML to
+    Predictions are numbers, the probability of yes (in a column such as probability:yes), or that
+    of every class: see --task.
+    Groups and features that are not given are proposed from the columns, and printed as TOML to
     keep and edit.
     """
     from groupwise.files import run as running

@@ -16,7 +16,7 @@ def regret(
 ) -> None:
     """Show regret and certificate of every group that a snapshot has seen."""
     from groupwise.files.snapshots import look
-    from groupwise.files.tables import FIRST, ranked, summary
+    from groupwise.files.tables import FIRST, summary
     from groupwise.report.tables import console, json_text, show
 
     table, measure, calibration = look(model)
@@ -28,7 +28,7 @@ def regret(
         typer.echo("The model has seen no row yet.")
         return
     first = None if every else FIRST
-    show(console(), summary(ranked(table.rows), measure, first=first))
+    show(console(), summary(measure.ranked(table.rows), measure, first=first))
     typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")
 
 

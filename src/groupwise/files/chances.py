@@ -3,34 +3,24 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
-from groupwise.files.tables import (
-    Measure,
-    Row,
-    fixed,
-    is_small,
-    mean_loss,
-    title_of,
-    worst,
-)
+from groupwise.files.tables import ENOUGH, EVERYBODY, Measure, Row, fixed, mean_loss, title_of
 from groupwise.files.text import amount, shown
 from groupwise.groups import ALWAYS_ON
 from groupwise.regret.calibration import CalibrationTable
-from groupwise.report.calibration import (
-    calibration_section,
-    calibration_table,
-    excess,
-    reliability,
-    verdict,
-)
+from groupwise.report.calibration import DRAWN, calibration_section, excess, reliability, verdict
+from groupwise.report.calibration import NOTE as CALIBRATION_NOTE
 from groupwise.report.figures import draw, inline
 from groupwise.report.page import Illustration, Section
-from groupwise.report.tables import Column, Table
+from groupwise.report.tables import Cell, Column, Table
 
 CERTAIN = 1e-3
 """With so little loss per round a logistic model tells the classes apart nearly for sure."""
+EACH = 2
+"""Rounds for every feature, on fewer of which the best in hindsight says little."""
 TOLD = 15
 """So many groups' notes are told one by one."""
 
@@ -58,6 +48,32 @@ class Nats(Measure):
 
     shares: Mapping[str, Sequence[float]] = field(default_factory=dict)
     classes: Sequence[str] = ()
+    axis: ClassVar[str] = "regret, nats"
+    slow: ClassVar[bool] = True
+
+    @classmethod
+    def of(
+        cls,
+        target: str | None,
+        classes: Sequence[str],
+        tables: Mapping[str, CalibrationTable],
+        features: int,
+    ) -> "Nats":
+        """For models of so many features: on hardly more rounds, one can be fitted to anything."""
+        return cls(target, 1.0, max(ENOUGH, EACH * features), shares_of(tables), classes)
+
+    @property
+    def note(self) -> str:
+        return f"{NOTE} {self.small}"
+
+    @property
+    def small(self) -> str:
+        if self.enough == ENOUGH:
+            return super().small
+        return (
+            f"Groups with under {self.enough:,} rounds, {EACH} for every feature, are grey and "
+            "come last: to so few rows a model can be fitted afterwards, whatever they are."
+        )
 
     @property
     def heading(self) -> str:
@@ -109,34 +125,38 @@ class Nats(Measure):
         row = next((row for row in rows if row["group"] == ALWAYS_ON), None)
         if row is None:
             return []
-        others = f"; of groupwise: {amount(self.figure(row))}" if name else ""
+        others = f"groupwise: {amount(self.figure(row))}, " if name else ""
+        of = f" of {shown(name)}:" if name else ""
         return [
-            f"Mean log loss{f' of {shown(name)}' if name else ''} "
-            f"{amount(self.figure(row, key))} nats over {amount(row['rounds'])} rows "
-            f"(base rate alone: {amount(self.base_rate(row))}{others})."
+            f"Mean log loss{of} {amount(self.figure(row, key))} nats over {amount(row['rounds'])} "
+            f"rows ({others}base rate alone: {amount(self.base_rate(row))})."
         ]
 
     def _worst(self, rows: Sequence[Row]) -> str:
-        row = worst(rows)
+        row = self.worst(rows)
         single = self.figure(row, "baseline_regret")
         best = amount(self.figure(row, None))
         compared = f", and that of a single model for everybody {amount(single)}"
         return (
             f"Worst group: {title_of(row['group'])}. Over its {amount(row['rounds'])} rounds the "
             f"mean log loss is {amount(self.figure(row))}{self._alone(row)}; that of the best "
-            f"logistic model for this group alone, in hindsight, is {best}"
+            f"{self._best} for this group alone, in hindsight, is {best}"
             f"{compared if math.isfinite(single) else ''}."
         )
 
     def _verdict(self, rows: Sequence[Row], name: str, key: str) -> str:
-        row = worst(rows, key)
+        row = self.worst(rows, key)
         return (
             f"Worst group of {shown(name)}: {title_of(row['group'])}. Over its "
             f"{amount(row['rounds'])} rounds its mean log loss is {amount(self.figure(row, key))}"
             f"{self._alone(row)}; groupwise would have had {amount(self.figure(row))}, and the "
-            "best logistic model for this group alone, in hindsight, "
+            f"best {self._best} for this group alone, in hindsight, "
             f"{amount(self.figure(row, None))}."
         )
+
+    @property
+    def _best(self) -> str:
+        return "logistic model" if len(self.classes) == 2 else "chain of logistic models"
 
     def _alone(self, row: Row) -> str:
         rate = self.base_rate(row)
@@ -173,62 +193,99 @@ def shares_of(tables: Mapping[str, CalibrationTable]) -> dict[str, list[float]]:
 
 def notes(rows: Sequence[Row], measure: Nats) -> list[str]:
     """What to know of groups: one class only, and bests in hindsight that are beyond the bound."""
-    single = [
-        row["group"]
-        for row in rows
-        if max(measure.shares.get(row["group"], (0.0,))) == 1.0 and not is_small(row)
-    ]
+    single = [row["group"] for row in rows if max(measure.shares.get(row["group"], (0.0,))) == 1.0]
     said = []
     if single:
         names = ", ".join(title_of(group) for group in single[:TOLD])
         more = f" and {len(single) - TOLD:,} more" if len(single) > TOLD else ""
         said.append(f"All labels are the same in {names}{more}.")
-    noted = [row for row in rows if row.get("note") and not is_small(row)]
+    noted = [row for row in rows if row.get("note")]
+    if noted:
+        said.append(
+            f"On {len(noted):,} of {len(rows):,} groups there is a better logistic model beyond "
+            "the bound that best in hindsight and certificates are for:"
+        )
     said += [f"{title_of(row['group'])}: {row['note']}." for row in noted[:TOLD]]
     if len(noted) > TOLD:
-        said.append(f"Of {len(noted) - TOLD:,} more groups the like is true; regret.json has it.")
+        said.append(f"… and on {len(noted) - TOLD:,} more, which regret.json has.")
     return said
 
 
 def calibration(tables: Calibrations) -> Section:
-    """The section of a page: of two classes by group; of more by class, and by group and class."""
-    if all(len(by_class) == 1 for by_class in tables.values()):
-        single = {name: next(iter(by_class.values())) for name, by_class in tables.items()}
-        return calibration_section(single, title_of, TOLD + 10)
-    everybody = {name: _named(by_class, everybody=True) for name, by_class in tables.items()}
-    groups = {name: _named(by_class, everybody=False) for name, by_class in tables.items()}
-    several = len(tables) > 1
-    blocks: list[Table | Illustration | str] = []
-    for name in tables:
-        every = [*everybody[name], *groups[name]]
-        told = verdict(CalibrationTable(every), shown)
-        blocks.append(f"{name}: {told}" if several else told)
-    figure = reliability(everybody, name=shown)
+    """The section of a page: of two classes by group, of more by class and group.
+
+    ``tables`` are ours first; in an audit the groups come first on which the second model, the
+    first of those audited, is worst.
+    """
+    every = {model: _joined(by_class) for model, by_class in tables.items()}
+    classes = max(len(by_class) for by_class in tables.values())
+    if len(every) == 1 and classes == 1:
+        return calibration_section(every, title_of, TOLD + 10)
+    what = "groups" if classes == 1 else "pairs of group and class"
+    blocks: list[Table | Illustration | str] = [
+        f"{model}: {verdict(table, title_of, what)}" for model, table in every.items()
+    ]
+    order = _ranked(list(every.values())[-1 if len(every) == 1 else 1])
+    drawn = [row["group"] for row in order if row["ece"] is not None][:DRAWN]
+    figure = reliability(every, drawn, title_of)
+    if classes > 1:
+        whole = figure.caption.replace("positive labels", "rows of the class")
+        figure = replace(figure, caption=whole, y_label="share of rows of the class")
+    some = f"The {len(drawn)} worst of {len(order):,} {what}. " if len(drawn) < len(order) else ""
+    figure = replace(figure, caption=f"{some}{figure.caption}")
     blocks.append(Illustration(figure, inline(figure, draw(figure, pdf=False))))
-    for name in tables:
-        of = f" of {name}" if several else ""
-        table = calibration_table(everybody[name], f"Everybody, by class{of}", None, shown, "")
-        blocks.append(
-            replace(table, columns=(Column("class", numeric=False), *table.columns[1:]))
-        )
-    last = list(tables)[-1]
-    for name in tables:
-        title = f"Groups and classes{f' of {name}' if several else ''}, the worst first"
-        found = calibration_table(groups[name], title, TOLD + 10, shown)
-        blocks.append(found if name == last else replace(found, note=""))
+    blocks.append(_beside(every, [row["group"] for row in order][: TOLD + 10], classes))
     return Section("Calibration", "calibration", blocks)
 
 
-def _named(tables: Mapping[str, CalibrationTable], everybody: bool) -> CalibrationTable:
-    """One table of all classes: of everybody by class, or of the groups by group and class."""
+def _joined(tables: Mapping[str, CalibrationTable]) -> CalibrationTable:
+    """One table of all classes; where they are several, rows are called by group and class."""
+    if len(tables) == 1:
+        return next(iter(tables.values()))
     rows, sums = [], []
     for event, table in tables.items():
         for row, kept in zip(table.rows, table.sums, strict=True):
-            if (row["group"] == ALWAYS_ON) is everybody:
-                name = event if everybody else f"{row['group']}: {event}"
-                rows.append({**row, "group": name})
-                sums.append(kept._replace(group=name))
+            name = f"{title_of(row['group'])}: {shown(event, 30)}"
+            rows.append({**row, "group": name})
+            sums.append(kept._replace(group=name))
     return CalibrationTable(rows, max(table.settled for table in tables.values()), tuple(sums))
+
+
+def _ranked(table: CalibrationTable) -> list[Row]:
+    """Everybody first, whatever the class; then by the excess of the error over chance."""
+
+    def place(row: Row) -> tuple[bool, float]:
+        everybody = row["group"] == ALWAYS_ON or row["group"].startswith(EVERYBODY)
+        return not everybody, -excess(row)
+
+    return sorted(table, key=place)
+
+
+def _beside(tables: Mapping[str, CalibrationTable], groups: Sequence[str], classes: int) -> Table:
+    """The calibration of several models in one table."""
+    known = {model: {row["group"]: row for row in table} for model, table in tables.items()}
+    first = next(iter(known.values()))
+    columns = [Column("group" if classes == 1 else "group and class", numeric=False)]
+    columns += [Column("rounds"), Column("labels", "mean")]
+    for model in tables:
+        titles = ("gap", "Brier", "AUC", "error", "by chance")
+        columns += [Column(title, shown(model, 30)) for title in titles]
+    lines = []
+    for group in groups:
+        row = first[group]
+        line = [Cell(title_of(group)), Cell(amount(row["rounds"])), _cell(row, "mean_label", 3)]
+        for rows in known.values():
+            row = rows[group]
+            line += [_cell(row, "gap", 3), _cell(row, "brier", 4), _cell(row, "auc", 3)]
+            line += [_cell(row, "ece", 3, "bad" if excess(row) > 0.0 else "")]
+            line += [_cell(row, "ece_95", 3, "faint")]
+        lines.append(tuple(line))
+    return Table("Calibration", tuple(columns), tuple(lines), CALIBRATION_NOTE)
+
+
+def _cell(row: Row, key: str, decimals: int, mark: str = "") -> Cell:
+    value = row[key]
+    return Cell(fixed(math.nan if value is None else value, decimals), mark)
 
 
 def calibrated(tables: Calibrations) -> list[str]:

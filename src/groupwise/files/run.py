@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from groupwise.errors import ManyLevelsWarning
 from groupwise.features.declared import declared_to_json
-from groupwise.files.chances import Calibrations, Nats, calibrated, shares_of
+from groupwise.files.chances import Calibrations, Nats, calibrated
 from groupwise.files.logged import Scores, said_for_sure
 from groupwise.files.pages import compare_page, run_page
 from groupwise.files.plan import Plan
@@ -24,7 +25,7 @@ from groupwise.files.predictions import joined, prediction_file
 from groupwise.files.rows import AT_MOST, Piece, in_file, pieces
 from groupwise.files.scan import Scan
 from groupwise.files.snapshots import Reading, save
-from groupwise.files.tables import OURS, Measure, Row, afterwards, ranked
+from groupwise.files.tables import OURS, Measure, Row, afterwards
 from groupwise.files.text import quoted
 from groupwise.progress import patiently, progress_bar
 from groupwise.regret.curves import Curve, Recorder
@@ -79,19 +80,18 @@ class Finished:
     remarks: tuple[str, ...] = ()
     """What to know of the other models' predictions."""
 
-    @property
+    @cached_property
     def measure(self) -> Measure:
         """What the figures mean."""
         plan, task = self.plan, self.plan.task
         if not task.is_chance:
             return Measure(plan.target, task.loss.unit)
-        shares = shares_of(self.calibration[OURS])
-        return Nats(plan.target, task.loss.unit, shares, task.names)
+        return Nats.of(plan.target, task.names, self.calibration[OURS], self.features)
 
-    @property
+    @cached_property
     def rows(self) -> list[Row]:
         """A row per group, the worst first; in an audit those on which the first model is worst."""
-        return ranked(self.table.rows, next(iter(self.players.values()), "regret"))
+        return self.measure.ranked(self.table.rows, next(iter(self.players.values()), "regret"))
 
     @property
     def verdicts(self) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from groupwise import archive
 from groupwise.errors import DataError, SnapshotError
-from groupwise.files.chances import Nats, shares_of
+from groupwise.files.chances import Nats
 from groupwise.files.predictions import SEPARATOR, guarded, prediction_file
 from groupwise.files.rows import AT_MOST, in_file, in_file_order
 from groupwise.files.scan import Kind, scan
@@ -76,7 +76,7 @@ def look(path: Path) -> "tuple[RegretTable, Measure, dict[str, Any]]":
     if len(task.events) == 1:
         tables = {task.events[0]: model.calibration()}
     known = {event: found.rows for event, found in tables.items()}
-    measure = Nats(reading.target, model.loss.unit, shares_of(tables), task.names)
+    measure = Nats.of(reading.target, task.names, tables, len(model.feature_names))
     return table, measure, {"calibration": {OURS: known}}
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from groupwise.files.text import amount, quoted, shown
 from groupwise.groups import ALWAYS_ON
@@ -23,41 +23,23 @@ ENOUGH = 30
 EXACT = 1e-6
 """A linear model whose error is so small a part of ours has found the label in the features."""
 
+NOTE = (
+    "Error: the root of the mean squared error, in the label’s own units. Best in hindsight: the "
+    "linear model that fits all the group’s rows best, fitted after the fact. Single model: one "
+    "online ridge regression for everybody. Regret: squared error beyond that of the best in "
+    "hindsight, summed over the group’s rounds; 1 is one prediction off by the whole range of the "
+    "label, and below 0 every linear model for the group was beaten. Certificate: the regret "
+    "cannot be above it; grey where it says nothing, being above what all rounds together could "
+    "lose. Green: at least half a percent better than the single "
+    "model, red: worse."
+)
+
 Row = dict[str, Any]
 
 
 def per_round(row: Row, key: str = "regret") -> float:
     """A total per round of the group."""
     return float(row[key]) / max(float(row["rounds"]), 1.0)
-
-
-def is_small(row: Row) -> bool:
-    """Whether a group has too few rounds to be compared."""
-    return float(row["rounds"]) < ENOUGH
-
-
-def ranked(rows: Iterable[Row], key: str = "regret") -> list[Row]:
-    """Everybody first; then by regret per round, the largest first; groups of few rounds last."""
-    return sorted(
-        rows, key=lambda row: (row["group"] != ALWAYS_ON, is_small(row), -per_round(row, key))
-    )
-
-
-def worst(rows: Iterable[Row], key: str = "regret") -> Row:
-    """The group with the largest regret per round; a small one only where all are."""
-    order = ranked(rows, key)
-    return next((row for row in order if row["group"] != ALWAYS_ON), order[0])
-
-
-def most_gained(rows: Iterable[Row]) -> Row | None:
-    """The group on which the single model loses most to us, per round; None where on none."""
-    gains = [
-        (per_round(row, "baseline_regret") - per_round(row), row)
-        for row in rows
-        if row["baseline_regret"] is not None and not is_small(row) and row["group"] != ALWAYS_ON
-    ]
-    gain, best = max(gains, key=lambda pair: pair[0], default=(0.0, None))
-    return best if gain > 0.0 else None
 
 
 def title_of(group: str, longest: int = NAME) -> str:
@@ -77,11 +59,58 @@ def mean_loss(row: Row, regret: str | None = "regret") -> float:
 class Measure:
     """What the figures of a group mean, and how they are told: here for numbers.
 
-    Losses are squared errors in units of ``unit``, and figures the root of their mean.
+    Losses are squared errors in units of ``unit``, and figures the root of their mean. On groups of
+    under ``enough`` rounds they say little.
     """
 
     target: str | None = None
     unit: float = 1.0
+    enough: int = ENOUGH
+    axis: ClassVar[str] = "regret"
+    slow: ClassVar[bool] = False
+    """Is regret along the way known at a few moments alone, and of the largest groups?"""
+
+    def is_small(self, row: Row) -> bool:
+        """Whether a group has too few rounds to be compared."""
+        return float(row["rounds"]) < self.enough
+
+    def ranked(self, rows: Iterable[Row], key: str = "regret") -> list[Row]:
+        """Everybody first; then by regret per round, the largest first; small groups last."""
+
+        def place(row: Row) -> tuple[bool, bool, float]:
+            return row["group"] != ALWAYS_ON, self.is_small(row), -per_round(row, key)
+
+        return sorted(rows, key=place)
+
+    def worst(self, rows: Iterable[Row], key: str = "regret") -> Row:
+        """The group with the largest regret per round; a small one only where all are."""
+        order = self.ranked(rows, key)
+        return next((row for row in order if row["group"] != ALWAYS_ON), order[0])
+
+    def most_gained(self, rows: Iterable[Row]) -> Row | None:
+        """The group on which the single model loses most to us, per round; None where on none."""
+        gains = [
+            (per_round(row, "baseline_regret") - per_round(row), row)
+            for row in rows
+            if row["baseline_regret"] is not None
+            and not self.is_small(row)
+            and row["group"] != ALWAYS_ON
+        ]
+        gain, best = max(gains, key=lambda pair: pair[0], default=(0.0, None))
+        return best if gain > 0.0 else None
+
+    @property
+    def note(self) -> str:
+        """What the columns mean."""
+        return f"{NOTE} {self.small}"
+
+    @property
+    def small(self) -> str:
+        """What is said of small groups."""
+        return (
+            f"Groups with under {self.enough} rounds are grey and come last: on so few, regret is "
+            "all start."
+        )
 
     @property
     def heading(self) -> str:
@@ -109,7 +138,7 @@ class Measure:
         return [self._verdict(rows, *player) for player in players.items()] or [self._worst(rows)]
 
     def _worst(self, rows: Sequence[Row]) -> str:
-        row = worst(rows)
+        row = self.worst(rows)
         single = self.figure(row, "baseline_regret")
         compared = f", and a single model for everybody by {amount(single)}"
         return (
@@ -120,7 +149,7 @@ class Measure:
         )
 
     def _verdict(self, rows: Sequence[Row], name: str, key: str) -> str:
-        row = worst(rows, key)
+        row = self.worst(rows, key)
         return (
             f"Worst group of {shown(name)}: {title_of(row['group'])}. Over its "
             f"{amount(row['rounds'])} rounds it is typically off by "
@@ -141,7 +170,7 @@ class Measure:
 def afterwards(rows: Iterable[Row], target: str, measure: Measure) -> list[str]:
     """What can only be said when the run is over."""
     every = next((row for row in rows if row["group"] == ALWAYS_ON), None)
-    if every is None or is_small(every) or not measure.is_exact(every):
+    if every is None or measure.is_small(every) or not measure.is_exact(every):
         return []
     return [
         f"Some features together give {quoted(target)} exactly, as the parts of a sum do. If they "
@@ -186,7 +215,7 @@ def group_table(
 def _cells(
     row: Row, measure: Measure, players: Mapping[str, str], status: bool, digits: int, narrow: bool
 ) -> tuple[Cell, ...]:
-    faint = "faint" if is_small(row) else ""
+    faint = "faint" if measure.is_small(row) else ""
     single = measure.figure(row, "baseline_regret")
     name = title_of(row["group"], NARROW_NAME if narrow else NAME)
     cells = [Cell(name), Cell(amount(row["rounds"]), faint)]
