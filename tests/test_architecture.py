@@ -31,6 +31,7 @@ LAYERS = {
         *(
             "reduction",
             "classes",
+            "recalibration",
             "stream",
             "ticket",
             "registry",
@@ -38,7 +39,7 @@ LAYERS = {
             "replaying",
             "model",
         ),
-        *("partial_feedback", "enumerated", "snapshot", "presets"),
+        *("partial_feedback", "enumerated", "configuration", "snapshot", "presets"),
     },
     "uses": {"checks", "compat", "report", "files", "paper"},
     "cli": {"cli", "__main__"},

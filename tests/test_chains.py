@@ -258,6 +258,32 @@ def test_regret_stays_below_the_certificate(name, late):
                     assert line["status"] in ("proved", "vacuous", "numerically uncertain")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(8))
+def test_regret_stays_below_the_certificate_at_every_label(number):
+    """Soft and hard adversaries, late labels, fractional groups, both kinds of hindsight."""
+    draw = np.random.default_rng(number)
+    classes = int(draw.integers(3, 7))
+    learner = Logistic(
+        float(draw.choice([0.1, 1.0, 5.0])),
+        float(draw.choice([2.0, 8.0])),
+        int(draw.choice([0, 10, 2000])),
+    )
+    model = model_of([learner, Frequency()] if number % 3 == 0 else learner, range(classes))
+    waiting: list[Any] = []
+    late = int(draw.choice([0, 0, 4]))
+    for turn, (row, y) in enumerate(rows_of(70, classes, number)):
+        ticket = model.predict(row)
+        shares = np.array(list(ticket.prediction.values()))
+        order = np.argsort(shares)
+        waiting.append((ticket, int([order[0], order[-1], order[1], y][turn // 7 % 4])))
+        while len(waiting) > late:
+            model.learn(*waiting.pop(int(draw.integers(len(waiting)))))
+            for line in model.regret():
+                assert line["regret"] <= line["certificate"] + 1e-9 * (1 + turn), line
+                assert line["best_low"] <= line["best_high"] + 1e-9 * (1 + turn)
+
+
 def test_the_bound_of_the_aggregator_is_met():
     """One expert is right all the time: the regret to it comes close to ln(1/q)."""
 
@@ -362,6 +388,11 @@ def test_what_happens_between_rounds_leaves_no_trace(name, tmp_path):
             with suppress(KeyError), other.all_or_nothing():
                 other.learn(tickets[1], "grey")
                 raise KeyError
+        elif what == 7:
+            some = list(rows_of(12, seed=turn))
+            frame = polars.DataFrame([{**row, "y": COLOURS[y]} for row, y in some])
+            other.replay(frame, "y", jobs=1 + turn % 2)
+            learned(one, some)
         if what == 6 and turn % 2:
             gone = waiting.pop(0)
             one.forget(gone[0])
@@ -551,3 +582,51 @@ def test_a_class_that_never_comes():
     shares = model.predict_one({"kind": "x", "u": 0.0, "v": 0.0, "w": 1.0})
     assert shares["blue"] > 0.8
     assert min(shares.values()) > 0.0
+
+
+# Calibration.
+
+
+@pytest.mark.parametrize("late", [0, 4])
+def test_every_class_has_its_calibration(late, tmp_path):
+    """Of the probabilities as they were issued."""
+    model = model_of(Logistic())
+    waiting: list[Any] = []
+    issued: dict[str, list[tuple[float, dict[str, float], str]]] = {}
+    for row, y in rows_of(80):
+        waiting.append((model.predict(row), COLOURS[y]))
+        while len(waiting) > late:
+            ticket, y = waiting.pop(len(waiting) // 2)
+            model.learn(ticket, y)
+            for group, share in ticket.groups.items():
+                issued.setdefault(group, []).append((share, ticket.prediction, y))
+    model.save(tmp_path / "model.gw")
+    again = gw.load(tmp_path / "model.gw")
+    for colour in COLOURS:
+        table = model.calibration(of=colour)
+        assert again.calibration(of=colour).rows == table.rows
+        for line in table:
+            mine = issued[line["group"]]
+            total = sum(share for share, _, _ in mine)
+            assert line["rounds"] == total
+            came = sum(share for share, _, y in mine if y == colour) / total
+            said = sum(share * p[colour] for share, p, _ in mine) / total
+            square = sum(share * (p[colour] - (y == colour)) ** 2 for share, p, y in mine) / total
+            lost = -sum(share * math.log(p[y]) for share, p, y in mine) / total
+            assert line["mean_label"] == pytest.approx(came, rel=1e-12)
+            assert line["mean_prediction"] == pytest.approx(said, rel=1e-12)
+            assert line["brier"] == pytest.approx(square, rel=1e-10)
+            assert line["log_loss"] == pytest.approx(lost, rel=1e-12)
+
+
+def test_calibration_asks_of_which_class():
+    model = learned(model_of(Logistic()), list(rows_of(5)))
+    with pytest.raises(ConfigurationError, match=r"4 classes: say which .* of='red'"):
+        model.calibration()
+    with pytest.raises(LabelError, match="'pink' is none of the classes"):
+        model.calibration(of="pink")
+    names = "no", "yes"
+    two = learned(model_of(Logistic(), names), [(r, y % 2) for r, y in rows_of(5)], names)
+    assert two.calibration().rows == two.calibration(of="yes").rows
+    with pytest.raises(ConfigurationError, match="'no' is not its class"):
+        two.calibration(of="no")

@@ -249,3 +249,16 @@ def test_a_bad_row_changes_nothing() -> None:
     with pytest.raises(gw.GroupwiseError):
         lender.predict({"a": 2, "b": 0, "c": 0, "sex": "male"})
     assert (dict(vars(lender._blocks)), lender.model._next) == before
+
+
+def test_a_table_can_be_read_right_after_a_restart() -> None:
+    """Learners that have forgotten everything have no bound of their own."""
+    inner = gw.Groupwise([gw.by("sex")], gw.learners.Ridge(forward=True))
+    model = gw.PayForFeedback(inner)
+    restarts = 0
+    for row, label in stream(2 * FIRST_HORIZON, 1):
+        model.learn(model.predict(row), float(label))
+        table = model.regret()
+        assert all(line["a_priori"] is None for line in table)
+        restarts += not inner.contents()[1]["ridge.minimum"].any() and len(table) > 0
+    assert restarts > 0

@@ -231,10 +231,14 @@ def test_a_group_costs_what_it_is_wide():
     assert store.of(500).vector.shape == (LEARNERS, 400)
 
 
-def test_groups_that_are_widened_are_told():
+def test_keepers_are_told_of_groups_that_are_new_or_widened():
     told: list[tuple[list[int], int]] = []
+    new: list[list[int]] = []
 
     class Keeper:
+        def begun(self, groups):
+            new.append(groups.tolist())
+
         def opened(self, groups, had):
             told.append((groups.tolist(), had))
 
@@ -246,6 +250,7 @@ def test_groups_that_are_widened_are_told():
     store.reserve(np.array([2, 0, 2]), 5)
     store.reserve(np.array([0, 1, 2]), 8)
     assert told == [([0, 2], 3), ([1], 3), ([0, 2], 5)]
+    assert new == [[0, 2], [1]]
 
 
 def test_kernels_find_the_records_where_they_are():

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from groupwise.errors import GroupwiseError
     from groupwise.features import hashed
     from groupwise.groups import by, cut, pairs, weight, where
+    from groupwise.learners.platt import Platt
     from groupwise.model import Groupwise
     from groupwise.partial_feedback import AppleTasting, PayForFeedback
+    from groupwise.recalibration import Gap
     from groupwise.replaying import replay
     from groupwise.snapshot import load
     from groupwise.ticket import Ticket
@@ -34,8 +36,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "GroupwiseError": "errors",
     "AppleTasting": "partial_feedback",
+    "Gap": "recalibration",
     "Groupwise": "model",
     "PayForFeedback": "partial_feedback",
+    "Platt": "learners.platt",
     "load": "snapshot",
     "Ticket": "ticket",
     "register": "validation",
@@ -61,9 +65,11 @@ _MODULES = (
 
 __all__ = [
     "AppleTasting",
+    "Gap",
     "Groupwise",
     "GroupwiseError",
     "PayForFeedback",
+    "Platt",
     "Ticket",
     "aggregators",
     "by",

@@ -12,7 +12,7 @@ from groupwise.kernels import classes, rounds
 from groupwise.kernels.stretch import addressed
 from groupwise.losses import Loss
 from groupwise.protocols import Aggregator, Awake, Play, Row, Settlement
-from groupwise.reduction import Reduction, Said
+from groupwise.reduction import NAN, Reduction, Said
 
 HAPPENED = 1.0
 """The label of the class that came."""
@@ -83,6 +83,11 @@ class ClassReduction(Reduction):
         event[0] = said.advice[:, :, int(label)]
         before = None if late is None else _event(late, label)
         super().settle(number, awake, event, HAPPENED, before)
+        issued = self._mixed(said.advice, event[1]) if late is None else late.prediction
+        _, _, lost = super().score(before or Play(NAN, event[:2]), HAPPENED)
+        row = issued[None, :], np.array([label]), np.array([lost])
+        ends, members = np.array([0, len(awake)]), (awake.groups, awake.weights)
+        classes.count(self._bins, ends, *members, self.stands_for, *row)
 
     def score(self, play: Play, label: Any) -> Settlement:
         """The losses of an earlier play on its label. Changes nothing."""
@@ -121,6 +126,9 @@ class ClassReduction(Reduction):
         figures = play, expected, realised, event, odds, lost
         settled = super().settle_stream(*members, *numbers, *figures)
         classes.mixtures(indptr, said, odds, shown)
+        if settled == labels.size:
+            counted = groups, weights, 1.0, shown, labels, realised
+            classes.count(self._bins, indptr, *counted)
         return settled
 
     # What the steps are made of.
@@ -141,11 +149,22 @@ class ClassReduction(Reduction):
         """The weights over the awake experts, and the mixture that they make."""
         advice, probabilities = said.advice, said.probabilities
         rounds.follow(self._address, addressed(awake), number, probabilities)
-        play = np.empty((1, self.classes))
-        classes.mixtures(np.array([0, len(advice)]), advice, probabilities, play)
-        if not play[0, 0] > 0.0:
+        play = self._mixed(advice, probabilities)
+        if not play[0] > 0.0:
             raise self.refusal(advice)
-        return Play(play[0], (advice, probabilities))
+        return Play(play, (advice, probabilities))
+
+    def _mixed(self, advice: Vector, probabilities: Vector) -> Vector:
+        """Σ p_i a_i."""
+        play = np.empty(self.classes)
+        ends = np.array([0, len(advice)])
+        classes.mixtures(ends, advice, probabilities, play[None, :])
+        return play
+
+    @property
+    def _bins(self) -> Any:
+        assert self.bins is not None
+        return self.bins.address
 
     def refusal(self, advice: Vector) -> ConfigurationError:
         """The error for advice of which some is not a number."""

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from groupwise import archive
-from groupwise.classes import reduction_for
+from groupwise.configuration import arguments_from, configuration_of
 from groupwise.errors import ConfigurationError, FeatureError, TicketError, TooLargeError
 from groupwise.features import COLUMNS, Declared, Encoder
-from groupwise.features.declared import FieldKind, declared_from_json, declared_to_json
-from groupwise.groups import Group, Groups, Member, from_dict
+from groupwise.features.declared import FieldKind
+from groupwise.groups import Group, Groups, Member
 from groupwise.kernels import compiling
-from groupwise.losses import Loss, loss_from_dict
+from groupwise.losses import Loss
 from groupwise.protocols import Aggregator, Awake, Play, Row
+from groupwise.recalibration import AnyLayer, GapTable, as_layer, recalibration_table, reduction_for
 from groupwise.registry import Registry
 from groupwise.regret.calibration import CalibrationTable, calibration_table
 from groupwise.regret.table import RegretTable, regret_table
@@ -39,8 +40,6 @@ from groupwise.validation import (
     checked_prior,
     checked_seed,
     encoder_for,
-    part_from_dict,
-    part_to_save,
     with_intersections,
 )
 
@@ -79,6 +78,8 @@ class Groupwise(Locked):
     prior : {group name: mass}. A mass is fixed when its group appears: the one named here, or 1, or
         for the n-th group from ``gw.pairs`` or ``intersections`` 1/n(n + 1). All pairs together
         then weigh less than one declared group, whose certificates hardly pay for them.
+    recalibrate : True to map probabilities to better ones, with a map per group (``gw.Platt``), or
+        ``gw.Gap(rate)``, which brings every group's mean gap to 0; for ``losses.Log()``.
     intersections : 2 adds the intersection of every two declared groups, as they are first seen.
 
     >>> import groupwise as gw
@@ -116,6 +117,7 @@ class Groupwise(Locked):
         intersections: int | None = None,
         intercept: bool = True,
         max_levels: int | None = COLUMNS,
+        recalibrate: bool | AnyLayer | None = False,
     ) -> None:
         self.intersections = intersections
         self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
@@ -123,6 +125,7 @@ class Groupwise(Locked):
         self.loss = as_loss(loss)
         self.learners = as_learners(learner, self.loss)
         self.aggregator = as_aggregator(aggregator, self.loss)
+        self.recalibrate = as_layer(recalibrate, self.loss, self.learners)
         self.features = features
         self.indicators = indicators
         self.intercept = intercept
@@ -136,7 +139,8 @@ class Groupwise(Locked):
         with compiling():
             width = 0 if features is None else len(features)
             settings = play, clip, self.seed, width, always_on, self._encoder.intercept
-            self._reduction = reduction_for(self.learners, self.aggregator, self.loss, *settings)
+            parts = self.recalibrate, self.learners, self.aggregator, self.loss
+            self._reduction = reduction_for(*parts, *settings)
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)
         self._key = os.urandom(KEY_BYTES)
@@ -298,10 +302,20 @@ class Groupwise(Locked):
             known = self._registry.names, len(self._encoder.names)
             return regret_table(self._reduction, *known, self._version, largest)
 
-    def calibration(self, largest: int | None = None) -> CalibrationTable:
-        """Calibration of every group, or of the ``largest``: of probabilities, as issued."""
+    def calibration(self, largest: int | None = None, of: Any = None) -> CalibrationTable:
+        """Calibration of every group, or of the ``largest``: of probabilities, as issued.
+
+        With three classes and more they are those ``of`` one of them.
+        """
         with self.lock:
-            return calibration_table(self._reduction, self.group_names, self._version, largest)
+            known = self.group_names, self._version
+            return calibration_table(self._reduction, *known, largest, of)
+
+    def recalibration(self, largest: int | None = None) -> RegretTable | GapTable:
+        """What recalibration promises on every group: regret to its best map, or its gap."""
+        with self.lock:
+            known = self.group_names, self._version, largest
+            return recalibration_table(self._reduction, *known)
 
     def best_elsewhere(self, group: str, of: str) -> float:
         """What the best action or policy of the group ``of`` would have lost on ``group``.
@@ -467,22 +481,7 @@ class Groupwise(Locked):
 
     def _header(self) -> dict[str, Any]:
         return {
-            "model": {
-                "groups": [declaration.to_dict() for declaration in self.declarations],
-                "learner": [part_to_save(learner) for learner in self.learners],
-                "aggregator": part_to_save(self.aggregator),
-                "loss": self.loss.to_dict(),
-                "features": declared_to_json(self.features),
-                "indicators": self.indicators,
-                "play": self.play,
-                "clip": self.clip,
-                "always_on": self.groups.always_on,
-                "seed": self.seed,
-                "prior": self.prior,
-                "intersections": self.intersections,
-                "intercept": self.intercept,
-                "max_levels": self.max_levels,
-            },
+            "model": configuration_of(self),
             **self._registry.to_dict(),
             "encoder": self._encoder.to_dict(),
             "key": self._key.hex(),
@@ -494,13 +493,7 @@ class Groupwise(Locked):
     @classmethod
     def restored(cls, header: Mapping[str, Any], arrays: archive.Arrays) -> "Groupwise":
         """The model whose header and arrays ``save`` wrote."""
-        settings = {"intercept": False, "max_levels": None, **header["model"]}  # as it was in 0.1
-        settings["groups"] = [from_dict(fields) for fields in settings["groups"]]
-        settings["learner"] = [part_from_dict(fields) for fields in settings["learner"]]
-        settings["aggregator"] = part_from_dict(settings["aggregator"])
-        settings["loss"] = loss_from_dict(settings["loss"])
-        settings["features"] = declared_from_json(settings["features"])
-        model = cls(**settings)
+        model = cls(**arguments_from(header["model"]))
         model._encoder = Encoder.from_dict(header["encoder"], model.groups)
         model._registry.restore(header)
         model._key = bytes.fromhex(header["key"])

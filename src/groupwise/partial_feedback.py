@@ -177,16 +177,17 @@ class _PartialFeedback:
         with self.model.lock:
             return self._estimated(self.model.regret())
 
-    def calibration(self) -> CalibrationTable:
+    def calibration(self, of: Any = None) -> CalibrationTable:
         """That of the explored rounds, each standing for its block, which ``ece_95`` allows for."""
-        return self.model.calibration()
+        return self.model.calibration(of=of)
 
     def _estimated(self, table: RegretTable) -> RegretTable:
         rows = []
         for row in table:
             learner, aggregator = self._terms(row, self._blocks.length)
             paid = self._payments.get(row["group"], 0.0)
-            certificate = learner + aggregator + row["delay"] + paid
+            measured = row["delay"] + row.get("recalibration", 0.0)
+            certificate = learner + aggregator + measured + paid
             vacuous = certificate > self.model.loss.unit * row["rounds"]
             found = {
                 "payments": paid,
@@ -194,6 +195,7 @@ class _PartialFeedback:
                 "certificate": certificate,
                 "learner": learner,
                 "aggregator": aggregator,
+                "a_priori": None,  # it is of the labels that were learned from since a restart
             }
             if row["status"] not in (VOID, UNCERTAIN):
                 found["status"] = VACUOUS if vacuous else ESTIMATED

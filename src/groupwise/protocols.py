@@ -91,6 +91,31 @@ class Play(NamedTuple):
         return probabilities
 
 
+class Recalibrated(NamedTuple):
+    """A play that went through a layer over the model (``groupwise.recalibration``)."""
+
+    prediction: float
+    before: Play
+    """The play of the model itself."""
+    after: Play | None
+    """How the layer mixed what is predicted; None where it does not mix."""
+
+    @property
+    def said(self) -> Any:
+        """What the model's experts advised, and the weights over them."""
+        return self.before.said
+
+    @property
+    def advice(self) -> Any:
+        """What each awake expert of the model advised."""
+        return self.before.advice
+
+    @property
+    def probabilities(self) -> Vector:
+        """The aggregator's weights over them."""
+        return self.before.probabilities
+
+
 class Settlement(NamedTuple):
     """What a label said about a round; scaled losses."""
 

@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from groupwise.aggregators import Specialists
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
@@ -34,22 +33,21 @@ from groupwise.kernels.compiled import ready
 from groupwise.kernels.layout import address
 from groupwise.kernels.losses import CODES, value
 from groupwise.kernels.stretch import addressed
-from groupwise.learners.compiled import CompiledBank, Crew, joint
-from groupwise.learners.wrapped import WrappedBank, not_advice
+from groupwise.learners.banks import banks_of
+from groupwise.learners.compiled import Crew, joint
+from groupwise.learners.wrapped import not_advice
 from groupwise.losses import Log, Loss
 from groupwise.protocols import (
     Aggregator,
     Awake,
-    Bank,
-    Banked,
     Hindsight,
     Play,
     Row,
-    Setting,
     Settlement,
 )
 from groupwise.regret.calibration import bins_for
 from groupwise.store import Store
+from groupwise.validation import sound_play
 
 NOBODY = 0.5
 """The scaled play where no group is awake: the middle of the range."""
@@ -114,7 +112,7 @@ class Reduction:
         self.bins: Store | None = None
         """What calibration is found from, where predictions are probabilities."""
         if isinstance(loss, Log):
-            self.bins = bins_for(1)
+            self.bins = bins_for(1 if loss.nodes == 1 else loss.nodes + 1)
         low, high = loss.advice_range if clip else (-np.inf, np.inf)
         self._wild = not self.actions and low == -np.inf
         """May advice be large? It must leave room for squares of it and for sums of those."""
@@ -142,7 +140,7 @@ class Reduction:
     def _hand_over(self) -> None:
         """What kernels need to know, as one message."""
         experts, books = self.state.address, self.books.address
-        bins = 0 if self.bins is None else self.bins.address
+        bins = self.bins.address if self.bins is not None and self.loss.nodes == 1 else 0
         stores = {"experts": experts, "books": books, "bins": bins}
         settings = self._settings._replace(largest=self.largest, **stores)
         self._message = rounds.SETTINGS.pack(settings)
@@ -160,8 +158,8 @@ class Reduction:
 
     def learn(
         self, number: int, awake: Awake, row: Row, label: Any, late: Play | None = None
-    ) -> None:
-        """Step (c), and the entry in the books.
+    ) -> Any:
+        """Step (c), and the entry in the books; returns what would be played now.
 
         Advice and play are those of the present state, which is the one that the update changes, as
         the proofs need. ``late`` is what was played, where other labels have come since: the books
@@ -173,11 +171,11 @@ class Reduction:
             self._played(number, awake, (self._crew or self).advice(number, again, awake, row))
         said = (self._crew or self).updated(number, again, awake, row, label, self.stands_for)
         # … and the aggregator with the losses of the advice.
-        self.settle(number, awake, said, label, late)
+        return self.settle(number, awake, said, label, late)
 
     def settle(
         self, number: int, awake: Awake, said: Any, label: Any, late: Play | None = None
-    ) -> None:
+    ) -> Any:
         """The second half of step (c), after the learners spoke and were updated."""
         place, share = awake.address or addressed(awake), self.stands_for
         issued = played = realised = single = NAN
@@ -192,13 +190,14 @@ class Reduction:
             )
             if play != play:
                 raise self.refusal(said[0, : len(awake.groups)])
-            return
+            return play
         losses, charged = said.losses, said.charged
         if late is None:
             played, realised = charged, float(losses.flat[said.chosen])
             single = float(losses[-1, 0]) if self.always_on else NAN
         entry = losses, charged, played, realised, single
         rounds.absorb_and_enter(self._address, place, share, *entry)
+        return said.chosen
 
     # What the steps are made of.
 
@@ -306,6 +305,10 @@ class Reduction:
         _, expected, realised = self.score(Play(prediction, said[:2]), label)
         return prediction, expected, realised
 
+    def follow_up(self, work: Any, baseline: int) -> Any:
+        """What is left to do for rows of a stretch that are settled; returns their outcome."""
+        return work.outcome
+
     # Losses.
 
     def score(self, play: Play, label: Any) -> Settlement:
@@ -380,6 +383,15 @@ class Reduction:
         return min((bound for bound in found if bound is not None), default=None)
 
     @property
+    def issued_bins(self) -> Store | None:
+        """The bins of what was predicted; None where that was no probability."""
+        return self.bins
+
+    def issued_loss(self, group: int) -> float | None:
+        """The scaled loss of what was predicted, where that is not the play in the books."""
+        return None
+
+    @property
     def compiled(self) -> bool:
         """Do the aggregator and all learners run without the interpreter?"""
         return not self.in_python and all(bank.compiled for bank in self.banks)
@@ -445,80 +457,3 @@ class Reduction:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hand_over()
-
-
-def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool) -> str:
-    """The play to use: the one asked for if it is sound, the preferred one if none was.
-
-    Models of before may have a floor for Specialists, which costs them a little and is no gain;
-    their files name the play.
-    """
-    plays = aggregator.plays(loss)
-    if not clip and "substitution" in plays:
-        raise ConfigurationError(
-            f"{type(aggregator).__name__} needs advice within the label range: leave clip=True."
-        )
-    if not clip and isinstance(loss, Log):
-        raise ConfigurationError("Log loss needs advice within (0, 1): leave clip=True.")
-    if play is None:
-        if isinstance(aggregator, Specialists) and isinstance(loss, Log) and loss.bounded:
-            raise ConfigurationError(
-                "Specialists takes log loss as it is: leave the floor out, as in losses.Log(). "
-                "A floor is for aggregators.AdaNormalHedge()."
-            )
-        return plays[0]
-    if play not in rounds.PLAYS:
-        raise ConfigurationError(f'play must be "mean" or "sample" or None, not {play!r}.')
-    if play not in plays:
-        raise ConfigurationError(
-            f"play={play!r} has no guarantee for {loss} with {type(aggregator).__name__}; "
-            f"use play={plays[0]!r}, or leave it out."
-        )
-    return play
-
-
-def banks_of(
-    learners: Sequence[Any], loss: Loss, seed: int, width: int, intercept: bool = False
-) -> list[Bank]:
-    """The banks of some learners: compiled ones together in a crew, objects in one of theirs."""
-    kinds: dict[Any, list[int]] = {}
-    for column, learner in enumerate(learners):
-        kinds.setdefault(type(learner) if isinstance(learner, Banked) else None, []).append(column)
-    setting = Setting(
-        loss,
-        seed,
-        sum(getattr(x, "experts", 1) if isinstance(x, Banked) else 1 for x in learners),
-        width,
-    )
-    made: list[Any] = []
-    for kind, columns in kinds.items():
-        some = [learners[k] for k in columns]
-        if kind is None:
-            made.append(WrappedBank(some, columns, setting))
-        else:
-            made.extend(kind.banks(some, columns, setting))
-    for bank in made:
-        if bank.nodes != loss.nodes:
-            raise ConfigurationError(
-                f"{type(learners[bank.columns[0]]).__name__} cannot tell {loss.nodes + 1} classes "
-                "apart: use learners.Logistic(), or a learner of your own in plain Python."
-            )
-    actions = {bank.actions for bank in made if not isinstance(bank, CompiledBank)}
-    crew = [bank for bank in made if isinstance(bank, CompiledBank)]
-    if True in actions:
-        lengths = {bank.dimension for bank in made if not isinstance(bank, CompiledBank)}
-        if crew or False in actions:
-            raise ConfigurationError(
-                "FTPL and ContextualFTPL advise actions, other learners advise numbers: "
-                "they cannot serve in one model."
-            )
-        if len(lengths) > 1:
-            raise ConfigurationError(
-                f"The learners' actions have {sorted(lengths)} coordinates: give learners of "
-                "the same decision set."
-            )
-        return made
-    return [
-        Crew(crew, loss, intercept),
-        *(bank for bank in made if not isinstance(bank, CompiledBank)),
-    ]

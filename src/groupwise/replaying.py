@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.class_names import ClassName
-from groupwise.classes import reduction_for
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
 from groupwise.features import EncodedFrame, Encoder
 from groupwise.groups import ALWAYS_ON, FrameMembership, Groups, Member, Table
@@ -22,6 +21,7 @@ from groupwise.kernels.schedule import compress
 from groupwise.losses import Loss
 from groupwise.progress import progress_bar
 from groupwise.protocols import Aggregator
+from groupwise.recalibration import AnyLayer, GapTable, as_layer, recalibration_table, reduction_for
 from groupwise.reduction import Reduction
 from groupwise.registry import Registry
 from groupwise.regret.calibration import CalibrationTable, calibration_table
@@ -276,9 +276,14 @@ class Replay:
         """The regret table over the whole stream."""
         return self._table(self._reduction)
 
-    def calibration(self) -> CalibrationTable:
-        """Calibration of every group, where predictions are probabilities."""
-        return calibration_table(self._reduction, list(self.names), self._inputs.labels.size)
+    def calibration(self, of: Any = None) -> CalibrationTable:
+        """Calibration of every group, where predictions are probabilities: of one class."""
+        names, settled = list(self.names), self._inputs.labels.size
+        return calibration_table(self._reduction, names, settled, of=of)
+
+    def recalibration(self) -> RegretTable | GapTable:
+        """What recalibration promises on every group: regret to its best map, or its gap."""
+        return recalibration_table(self._reduction, list(self.names), self._inputs.labels.size)
 
     def curves(self, points: int = 100) -> dict[str, Curve]:
         """Regret and certificate over time, per group, at ``points`` evenly spaced moments.
@@ -319,6 +324,7 @@ def replay(
     jobs: int | None = None,
     keep: Sequence[str] = KEEP,
     progress: bool = False,
+    recalibrate: bool | AnyLayer | None = False,
 ) -> Replay:
     """Run Algorithm 1 over a whole stream of arrays, taken as they are.
 
@@ -329,7 +335,7 @@ def replay(
     y : T labels within the loss's range, or names of its classes.
     membership : T × N, dense or scipy sparse, each entry in [0, 1]; an always-on column is yours to
         give. The baseline is the column named "always_on", or else the first that is always 1.
-    learner, aggregator, loss, play, clip, seed : as in :class:`groupwise.Groupwise`.
+    learner, aggregator, loss, play, clip, seed, recalibrate : as in :class:`groupwise.Groupwise`.
     prior : a positive mass per group; uniform by default.
     names : the groups' names; "0", "1", … by default.
     jobs : threads; one per core by default. The numbers do not depend on it.
@@ -351,12 +357,12 @@ def replay(
     if unknown:
         raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
     learners, chosen = as_learners(learner, loss), as_aggregator(aggregator, loss)
-    seed = checked_seed(seed)
+    seed, layer = checked_seed(seed), as_layer(recalibrate, loss, learners)
     everybody = np.arange(len(names))
     width = len(inputs.feature_names)
 
     def start(jobs: int | None) -> Stream:
-        reduction = reduction_for(learners, chosen, loss, play, clip, seed)
+        reduction = reduction_for(layer, learners, chosen, loss, play, clip, seed)
         refuse_actions(reduction)
         reduction.reserve(everybody, width, everybody, masses)
         return Stream(reduction, _baseline(names, inputs), 0, jobs)

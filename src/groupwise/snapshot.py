@@ -20,6 +20,7 @@ from groupwise.kernels.hindsight import HELD, TOGETHER
 from groupwise.kernels.sketch import MISSING
 from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS
+from groupwise.recalibration import parts_of
 
 MANY = 1 << 20
 """Rows that are taken to be in sums of which it is not known."""
@@ -50,7 +51,8 @@ def restored(path: str | os.PathLike[str], header: dict[str, Any], arrays: archi
         if header["schema"] < 4:
             arrays = from_sums(arrays)
         arrays = {**_rests(arrays), **arrays}
-        _check_numbers(arrays)
+        for part in parts_of(arrays):
+            _check_numbers(part)
         _check_tickets(header)
         model = Groupwise.restored(header, arrays)
         around = header.get("around")

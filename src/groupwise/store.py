@@ -41,9 +41,9 @@ class Store:
     layout : the table of axes.
     learners, extent : the lengths of these axes.
     parameters : what the kernels need of the configuration.
-    keeper : whose ``upkeep`` a kernel calls with a group's number, and whose ``opened`` is called
-        with groups and the columns that they had before they were widened. The keeper owns the
-        store, so the store does not hold on to it.
+    keeper : whose ``upkeep`` a kernel calls with a group's number, whose ``begun`` is called with
+        groups that are new, and whose ``opened`` with groups and the columns that they had before
+        they were widened. The keeper owns the store, so the store does not hold on to it.
     """
 
     def __init__(
@@ -151,7 +151,10 @@ class Store:
             made = some[self.block[some] >= 0]
             for had in _distinct(self.width[made]).tolist():
                 self._widen(made[self.width[made] == had], had, int(width))
-            self._begin(some[self.block[some] < 0], int(width))
+            fresh = some[self.block[some] < 0]
+            self._begin(fresh, int(width))
+            if fresh.size and self._keeper() is not None:
+                self._keeper().begun(fresh)
 
     def _make_room(self, records: int, late: int) -> None:
         """Make sure that the pool has room for new records and for all late fields."""

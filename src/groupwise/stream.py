@@ -160,7 +160,8 @@ class Stream:
             else:
                 self._settle_all(work)
         self.number = work.number + work.labels.size
-        prediction, _, _, advice, odds = outcome = work.outcome
+        outcome = self.reduction.follow_up(work, self.baseline)
+        prediction, _, _, advice, odds = outcome
         prediction = shown(self.reduction.loss, work.indptr, prediction, advice, odds)
         done(outcome._replace(prediction=prediction))
 

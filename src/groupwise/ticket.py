@@ -19,7 +19,7 @@ from groupwise.classes import shown_one
 from groupwise.errors import TicketError
 from groupwise.groups import Member
 from groupwise.losses import Loss, loss_from_dict
-from groupwise.protocols import Awake, Play, Row
+from groupwise.protocols import Awake, Play, Recalibrated, Row
 
 SIGNATURE_BYTES = 8
 LONGEST = 300
@@ -46,7 +46,7 @@ class Ticket:
     """The awake groups, new ones included."""
     memberships: Sequence[float]
     """The row's weights in them."""
-    play: Play
+    play: Any
     """The play as the reduction made it; numbers are scaled to [0, 1]."""
     loss: Loss
     version: int
@@ -165,8 +165,12 @@ class Ticket:
         )
 
 
-def play_to_dict(play: Play) -> dict[str, Any]:
+def play_to_dict(play: Any) -> dict[str, Any]:
     """A play as JSON keeps it."""
+    if isinstance(play, Recalibrated):
+        after = None if play.after is None else play_to_dict(play.after)
+        before = play_to_dict(play.before)
+        return {"prediction": play.prediction, "before": before, "after": after}
     action = play.prediction
     if isinstance(play.said, np.ndarray):
         return {"prediction": action, "said": play.said.tolist()}
@@ -178,8 +182,11 @@ def play_to_dict(play: Play) -> dict[str, Any]:
     }
 
 
-def play_from_dict(fields: Mapping[str, Any]) -> Play:
+def play_from_dict(fields: Mapping[str, Any]) -> Any:
     """The play that :func:`play_to_dict` wrote."""
+    if "before" in fields:
+        after = None if fields["after"] is None else play_from_dict(fields["after"])
+        return Recalibrated(float(fields["prediction"]), play_from_dict(fields["before"]), after)
     action = _numbers(fields["prediction"])
     if "said" in fields:
         said = _numbers(fields["said"]).astype(np.float64)

@@ -12,6 +12,7 @@ from groupwise.errors import ConfigurationError, SnapshotError, is_finite, named
 from groupwise.features import Encoder
 from groupwise.features.declared import Hashed
 from groupwise.groups import Group, Groups, pairs
+from groupwise.kernels import rounds
 from groupwise.learners import FTPL, ContextualFTPL, Logistic, Ridge
 from groupwise.learners.actions import Policies
 from groupwise.learners.wrapped import name_of
@@ -72,6 +73,36 @@ def as_loss(loss: Loss | None) -> Loss:
     if not isinstance(loss, Loss):
         raise ConfigurationError(f"{loss!r} is not a loss; use gw.losses.Square(low, high).")
     return loss
+
+
+def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool) -> str:
+    """The play to use: the one asked for if it is sound, the preferred one if none was.
+
+    Models of before may have a floor for Specialists, which costs them a little and is no gain;
+    their files name the play.
+    """
+    plays = aggregator.plays(loss)
+    if not clip and "substitution" in plays:
+        raise ConfigurationError(
+            f"{type(aggregator).__name__} needs advice within the label range: leave clip=True."
+        )
+    if not clip and isinstance(loss, Log):
+        raise ConfigurationError("Log loss needs advice within (0, 1): leave clip=True.")
+    if play is None:
+        if isinstance(aggregator, Specialists) and isinstance(loss, Log) and loss.bounded:
+            raise ConfigurationError(
+                "Specialists takes log loss as it is: leave the floor out, as in losses.Log(). "
+                "A floor is for aggregators.AdaNormalHedge()."
+            )
+        return plays[0]
+    if play not in rounds.PLAYS:
+        raise ConfigurationError(f'play must be "mean" or "sample" or None, not {play!r}.')
+    if play not in plays:
+        raise ConfigurationError(
+            f"play={play!r} has no guarantee for {loss} with {type(aggregator).__name__}; "
+            f"use play={plays[0]!r}, or leave it out."
+        )
+    return play
 
 
 def encoder_for(

@@ -52,6 +52,9 @@ class TestLearners:
     def test_the_built_in_ones_pass(self, learner):
         check_learner(learner)
 
+    def test_logistic_passes_with_log_loss(self):
+        check_learner(gw.learners.Logistic(keep_rows=10), loss=gw.losses.Log(), rounds=60)
+
     @pytest.mark.parametrize("loss", [gw.losses.Absolute(), gw.losses.Log(floor=0.01)], ids=repr)
     def test_other_losses(self, loss):
         check_learner(Mean(), loss=loss, rounds=60)

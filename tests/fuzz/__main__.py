@@ -6,7 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.fuzz.runner import flushed, run
 
-PROGRAMS = {"adversary": 1_000, "advice": 3_000, "equality": 120, "expectation": 20, "hostile": 800}
+PROGRAMS = {
+    "adversary": 1_000,
+    "advice": 3_000,
+    "equality": 120,
+    "expectation": 20,
+    "hostile": 800,
+    "probability": 150,
+}
 """What a minute holds on a slow machine."""
 
 

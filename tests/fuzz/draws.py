@@ -113,9 +113,18 @@ def ridge(draw):
     )
 
 
-def learners(draw):
-    """One ridge learner or a few, and rarely one that is written in Python."""
-    found: list[Any] = [ridge(draw) for _ in range(choose(draw, [1, 2, 3], [5, 2, 1]))]
+def logistic(draw):
+    """A logistic learner; some keep hardly any rows."""
+    return gw.learners.Logistic(
+        penalty=choose(draw, [1.0, power_of_ten(draw, -3, 3), power_of_ten(draw, -9, 9)]),
+        bound=choose(draw, [8.0, 8.0, 4.0, 1.0, 12.0, 20.0]),
+        keep_rows=int(choose(draw, [2000, 0, 5, 20])),
+    )
+
+
+def learners(draw, one=ridge):
+    """One learner of a kind or a few, and rarely one that is written in Python."""
+    found: list[Any] = [one(draw) for _ in range(choose(draw, [1, 2, 3], [5, 2, 1]))]
     return [*found, Mean()] if draw.random() < 0.03 else found
 
 

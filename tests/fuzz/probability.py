@@ -9,7 +9,6 @@ digits and finds the best model with a barrier, within 1e-9 of what its multipli
 """
 
 import math
-from typing import Any
 
 import groupwise as gw
 from tests.fuzz import adversary, draws
@@ -36,16 +35,7 @@ class Kinds:
     @staticmethod
     def learners(draw):
         """One or a few; the bound that counts is the largest."""
-        return [
-            gw.learners.Logistic(
-                penalty=draws.choose(
-                    draw, [1.0, draws.power_of_ten(draw, -3, 3), draws.power_of_ten(draw, -9, 9)]
-                ),
-                bound=draws.choose(draw, [8.0, 8.0, 4.0, 1.0, 12.0, 20.0]),
-                keep_rows=int(draws.choose(draw, [2000, 0, 5, 20])),
-            )
-            for _ in range(draws.choose(draw, [1, 2], [3, 1]))
-        ]
+        return [draws.logistic(draw) for _ in range(draws.choose(draw, [1, 2], [3, 1]))]
 
     @staticmethod
     def aggregation(draw, loss):

@@ -9,12 +9,19 @@ import pytest
 
 import groupwise as gw
 from groupwise.regret.table import RegretTable
-from tests.fuzz import adversary, advice, equality, exact, expectation, hostile
+from tests.fuzz import adversary, advice, equality, exact, expectation, hostile, probability
 from tests.fuzz.__main__ import PROGRAMS
 from tests.fuzz.exact import least_squares, ridge_advice
 from tests.fuzz.runner import Found, run, try_case
 
-CASES = {"adversary": 40, "advice": 30, "equality": 6, "expectation": 2, "hostile": 12}
+CASES = {
+    "adversary": 40,
+    "advice": 30,
+    "equality": 6,
+    "expectation": 2,
+    "hostile": 12,
+    "probability": 6,
+}
 
 
 def kinds(case, numbers, seed=0):
@@ -30,7 +37,7 @@ def test_a_few_cases_find_nothing(program):
     assert report.violations == Counter(), "\n".join(said)
 
 
-@pytest.mark.parametrize("program", [adversary, advice, equality, expectation])
+@pytest.mark.parametrize("program", [adversary, advice, equality, expectation, probability])
 def test_a_case_is_the_same_whenever_it_is_run(program):
     one, other = (try_case(program.case, 7, 3) for _ in range(2))
     assert one.counts == other.counts
@@ -95,6 +102,19 @@ def test_a_wrong_best_loss_is_found(monkeypatch):
 def test_a_certificate_that_is_no_number_is_found(monkeypatch):
     with_lines(monkeypatch, lambda line: {"certificate": np.nan, "status": "proved"})
     assert "not finite, Square" in kinds(adversary.case, range(10))
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (lambda line: {"best_low": line["best_low"] + 0.01 * (1 + line["rounds"])}, "lower side"),
+        (lambda line: {"best_high": 0.0, "best_low": 0.0}, "upper side"),
+        (lambda line: {"certificate": line["regret"] - 0.01 * (1 + line["rounds"])}, "certificate"),
+    ],
+)
+def test_wrong_claims_about_probabilities_are_found(monkeypatch, change, kind):
+    with_lines(monkeypatch, lambda line: {"status": "proved", **change(line)})
+    assert kind in kinds(probability.case, range(3, 6))
 
 
 def test_a_state_that_is_not_finite_is_found():

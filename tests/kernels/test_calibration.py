@@ -81,9 +81,11 @@ def test_the_bin_of_a_prediction():
         assert bin_of(INNER, p) == sum(1 for edge in INNER if edge <= p)
 
 
-@pytest.mark.parametrize("aggregator", [None, Slow(), gw.aggregators.Specialists()])
-def test_rounds_are_counted_as_they_were_issued(aggregator):
-    model = fresh(aggregator=aggregator)
+@pytest.mark.parametrize(
+    ("loss", "aggregator"), [(LOSS, None), (LOSS, Slow()), (gw.losses.Log(), None)]
+)
+def test_rounds_are_counted_as_they_were_issued(loss, aggregator):
+    model = fresh(loss, aggregator)
     rounds = []
     for row, y in rows(150):
         ticket = model.predict(row)

@@ -4,6 +4,7 @@ Advice and probabilities of row t are those from ``indptr[t]`` to ``indptr[t + 1
 every awake group, a column for every learner of it.
 """
 
+from groupwise.kernels.calibration import count_event, count_round
 from groupwise.kernels.compiled import inlined, lean
 from groupwise.kernels.rounds import clipped, complement
 
@@ -91,3 +92,15 @@ def mixtures(indptr, vectors, probabilities, out):
             total += out[t, c]
         for c in range(classes):
             out[t, c] = out[t, c] / total if total != 0.0 else 1.0 / classes
+
+
+@lean
+def count(bins, indptr, groups, weights, stands_for, issued, labels, losses):
+    """What the labels say of the probabilities of all classes, as they were issued."""
+    for t in range(labels.size):
+        part = slice(indptr[t], indptr[t + 1])
+        members = groups[part], weights[part], indptr[t + 1] - indptr[t], stands_for
+        count_round(bins, *members, losses[t])
+        for c in range(issued.shape[1]):
+            came = 1.0 if c == int(labels[t]) else 0.0
+            count_event(bins, *members, c, issued[t, c], came)

@@ -23,8 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from groupwise.arrays import Index, Vector
+from groupwise.kernels.addresses import stay_apart
 from groupwise.kernels.cells import dot
-from groupwise.kernels.compiled import Kernel, inlined
+from groupwise.kernels.compiled import Kernel, inlined, lean
 from groupwise.kernels.hindsight import HELD
 from groupwise.kernels.layout import LEARNER, ONE, OWN, Layout, open_place
 from groupwise.kernels.ridge import (
@@ -54,6 +55,9 @@ SAFETY = 1.0 - 1e-6
 """A little less curvature than is right covers every rounding of it."""
 NEAR = 0.01
 """So close to the bound, the curvature is computed from its series."""
+DRAWN = 0.9
+"""How far below the bound a model is put that would go beyond it."""
+LN2 = math.log(2.0)
 QUICK = 1e-8
 """A step of Newton's so short is the last."""
 CLOSE = 0.5
@@ -90,13 +94,13 @@ class Logistics(NamedTuple):
     magnitude: Vector
     """The same with absolute values: what the rounding of the constant is measured by."""
     known_loss: Vector
-    """The loss of the model ``known`` on these rows, and what rounding left out of it."""
+    """The loss of the model ``known`` on these rows, at most, and what rounding left out of it."""
     reach: Vector
     """The largest |x·known| among them."""
     weight: Vector
     """Σ w of them."""
     known: Vector
-    """θ as it was when the last row was kept."""
+    """A model of the class: θ as it was when the last row was kept, made smaller as need be."""
     inverse: Vector
 
 
@@ -262,6 +266,21 @@ def add_twofold(total, k, amount):
     total[k, 1] += (before - total[k, 0]) + amount
 
 
+@lean
+def draw_in(mine, k, factor):
+    """Make a known model smaller, so that it stays in the class; returns the factor.
+
+    What it has lost so far is then at most as much as the chord to the model 0 says.
+    """
+    stay_apart()
+    mine.known_loss[k, 0] = factor * mine.known_loss[k, 0] + (1.0 - factor) * LN2 * mine.weight[k]
+    mine.known_loss[k, 1] *= factor
+    mine.reach[k] *= factor
+    for j in range(mine.theta.shape[1]):
+        mine.known[k, j] *= factor
+    return factor
+
+
 @inlined
 def note(place, stretch, mine, i, k, xi, xv, y, reached, at):
     """Record what hindsight needs of a round; its parabola goes to ``stretch.anchors``."""
@@ -282,6 +301,8 @@ def note(place, stretch, mine, i, k, xi, xv, y, reached, at):
         return
     weight = stretch.weights[entry] * stretch.stands_for[0]
     guess = dot(mine.known[k], xi, xv)
+    if abs(guess) > place.parameters[k * EACH + BOUND]:
+        guess *= draw_in(mine, k, DRAWN * place.parameters[k * EACH + BOUND] / abs(guess))
     add_twofold(mine.known_loss, k, weight * loss_at(guess, y))
     mine.reach[k] = max(mine.reach[k], abs(guess))
     mine.weight[k] += weight

@@ -78,6 +78,9 @@ class CompiledBank:
     def upkeep(self, group: int) -> None:
         """What is rarely needed; called where a kernel calls ``place.upkeep``."""
 
+    def begun(self, groups: Index) -> None:
+        """Some groups are new: their records hold the first values."""
+
     def opened(self, groups: Index, first: int) -> None:
         """Some groups have new columns, from ``first`` on, which are 0."""
 
@@ -234,6 +237,9 @@ class Crew(Bank):
         positions = np.empty(int(np.diff(cells.indptr)[rows].sum()), dtype=np.int64)
         columns.lay_out(state, groups, starts, rows, *cells, places, positions)
         return places, positions, rooms(self.seen.column("count", len(self.seen))[groups, 0])
+
+    def begun(self, groups: Index) -> None:
+        """Some groups are new: they have no columns yet."""
 
     def opened(self, groups: Index, first: int) -> None:
         """Some groups have room for more columns."""

@@ -202,5 +202,6 @@ class RidgeBank(QuadraticBank):
         """M − best + ln det(A/λ), the least over forward learners that do not forget."""
         mine = self.store.of(group)
         bounded = [x.forward and x.forgetting == 1.0 for x in self.learners]
-        bounds = mine.minimum - best + mine.log_determinant
-        return float(bounds[bounded].min()) if any(bounded) else None
+        if not any(bounded) or mine.minimum is None:  # nothing learned since a restart
+            return None
+        return float((mine.minimum - best + mine.log_determinant)[bounded].min())

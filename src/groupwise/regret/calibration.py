@@ -42,6 +42,7 @@ from groupwise.kernels.calibration import (
     errors_of_calibrated,
     quantiles,
 )
+from groupwise.losses import Loss
 from groupwise.regret.printed import Printed, text
 from groupwise.regret.table import in_order
 from groupwise.store import Store
@@ -160,20 +161,44 @@ class CalibrationTable(Printed):
 
 
 def calibration_table(
-    reduction: "Reduction", names: list[str], settled: int, largest: int | None = None
+    reduction: "Reduction",
+    names: list[str],
+    settled: int,
+    largest: int | None = None,
+    of: Any = None,
 ) -> CalibrationTable:
-    """The table for groups 0 … len(names) − 1, in the order of the regret table."""
-    if reduction.bins is None:
+    """The table for groups 0 … len(names) − 1, in the order of the regret table.
+
+    ``of`` is the class whose probabilities are looked at; of two it is the second.
+    """
+    bins, books, unit = reduction.issued_bins, reduction.books, reduction.loss.unit
+    if bins is None:
         raise ConfigurationError(
             f"Calibration is of probabilities, and {reduction.loss} is for other predictions. "
             "Make the model with loss=losses.Log(), for labels from 0 to 1."
         )
-    bins, books, unit = reduction.bins, reduction.books, reduction.loss.unit
+    event = _event(reduction.loss, of)
     found = [
-        _sums(names[group], bins.of(group), unit, float(books.of(group).rounds[0]))
-        for group in in_order(reduction, names, largest)
+        _sums(names[group], bins.of(group), unit, float(books.of(group).rounds[0]), event)
+        for group in in_order(books, names, largest)
     ]
     return CalibrationTable.of(found, settled)
+
+
+def _event(loss: Loss, of: Any) -> int:
+    """The number, among those in the bins, of the event that a class comes."""
+    names = loss.classes
+    if names is None or loss.nodes == 1:
+        if of is None or (names is not None and of == names[1]):
+            return 0
+        raise ConfigurationError(
+            f"There is one probability to look at, and {of!r} is not its class: leave it out."
+        )
+    if of is None:
+        raise ConfigurationError(
+            f"There are {len(names)} classes: say which to look at, as in of={names[0]!r}."
+        )
+    return int(loss.encode(of))
 
 
 class Tally:
@@ -221,12 +246,12 @@ def bins_for(events: int) -> Store:
     return Store(BINNED, extent=events, parameters=INNER)
 
 
-def _sums(group: str, bins: Bins, unit: float, rounds: float | None = None) -> Sums:
+def _sums(group: str, bins: Bins, unit: float, rounds: float | None = None, event: int = 0) -> Sums:
     """What is known of a group that has had so many rounds in all, of losses in this unit."""
     counted = float(bins.rounds[0])
     before = 0.0 if rounds is None else rounds - counted
-    loss, brier = unit * float(bins.loss[0]), float(bins.brier[0])
-    return Sums(group, counted, loss, brier, bins.sums[0].copy(), before)
+    loss, brier = unit * float(bins.loss[0]), float(bins.brier[event])
+    return Sums(group, counted, loss, brier, bins.sums[event].copy(), before)
 
 
 def _by_key(sums: Iterable[Sums]) -> dict[tuple[str, int], Sums]:

@@ -136,18 +136,23 @@ class Factor:
             self.sums.append((share, np.sqrt(np.diag(grams.gram)) / UNIT))
 
     def merge(self, other: "Factor", scale: float) -> None:
-        """Fold in the rows of another factor of this width, times a power of two."""
+        """Fold in the rows of another factor, not wider than this, times a power of two."""
+        beyond = self.right.size - other.right.size
         self.add(scale * other.matrix, scale * other.right)
         self.rest += scale * (scale * other.rest)
         self.folds += other.folds
-        self.sums += [(share, scale * lengths) for share, lengths in other.sums]
+        self.sums += [
+            (share, np.pad(scale * lengths, (0, beyond))) for share, lengths in other.sums
+        ]
         self.firm = max(self.firm, other.firm)
         if self.sketch is None or other.sketch is None:
             self.sketch = None
         else:
             # Rows may have been combined by the same factors: each of the sums is looked at.
-            self.sketch = np.concatenate([self.sketch, other.sketch])
-            self.sample = np.where(self.sample != 0.0, self.sample, other.sample)
+            combined = np.pad(other.sketch, ((0, 0), (0, beyond)))
+            self.sketch = np.concatenate([self.sketch, combined])
+            sample = np.pad(other.sample, (0, beyond))
+            self.sample = np.where(self.sample != 0.0, self.sample, sample)
 
     def hindsight(self, power: float) -> Hindsight:
         """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
@@ -192,20 +197,26 @@ class Factor:
         uncertain = below > SURE * power + SURE_OF_BEST * best
         return Hindsight(best, float(max(below, above)), bool(uncertain))
 
-    def independent(self) -> Independent:
-        """Columns that span the others, and how far from dependent they are."""
+    def independent(self, rows: int | None = None) -> Independent:
+        """Columns that span the others, and how far from dependent they are.
+
+        Where the number of ``rows`` is known, as many columns span everything.
+        """
         used: Flags = (self.matrix != 0.0).any(axis=0)
         if not used.any():
             return Independent(np.zeros(0, dtype=np.int64), np.zeros(0), 1.0, 0.0, True)
         matrix, lengths, rounding = self._scaled(used)
         _, _, values, right, kept = _directions(matrix, rounding)
         columns, exact = np.flatnonzero(used), True
-        if int(kept.sum()) < columns.size:
-            exact = self._dependences_are_exact(right[kept], lengths, used)
+        count = int(kept.sum())
+        if count < columns.size:
+            exact = count == rows or self._dependences_are_exact(right[kept], lengths, used)
             chosen = np.sort(_spanning(right[kept])[0])
             columns, lengths = columns[chosen], lengths[chosen]
-            values = np.linalg.svd(matrix[:, chosen], compute_uv=False)
-        least = float(values.min()) - rounding * np.sqrt(columns.size)
+            least = float(np.linalg.svd(matrix[:, chosen], compute_uv=False).min())
+        else:
+            least = float(values.min())
+        least -= rounding * np.sqrt(columns.size)
         square = max(least, 0.0) ** 2
         for share, summed in self.sums:
             square -= 2.0 * share * float(np.sum((summed[columns] / lengths) ** 2))
@@ -257,7 +268,7 @@ def _directions(matrix: Vector, rounding: float) -> tuple[Flags, Vector, Vector,
 
     With fewer rows than columns most of R, from some row down, is nothing but that.
     """
-    rows: Flags = (_below(matrix) > 0.25 * rounding).any(axis=1)
+    rows = np.any(_below(matrix) > 0.25 * rounding, axis=1)
     left, values, right = np.linalg.svd(matrix[rows], full_matrices=False)
     return rows, left, values, right, values > 8.0 * rounding * np.sqrt(matrix.shape[1])
 

@@ -3,8 +3,8 @@
 The class is that of ``learners.Logistic``: all θ with |x·θ| ≤ b on every row of the group; what is
 minimised is Σ w ℓ_y(x·θ), ℓ_y(ζ) = ln(1 + e^ζ) − y ζ, without a penalty.
 
-**Upper side**: the loss of a model that is in the class. **Lower side**: at any anchor a in [−b, b],
-with g = σ(a) − y and the largest curvature c that b allows (:func:`curvature`),
+**Upper side**: the loss of a model that is in the class. **Lower side**: at any anchor a with
+|a| ≤ b, g = σ(a) − y and the largest curvature c that b allows (:func:`curvature`),
 
     ℓ_y(ζ) ≥ ℓ_y(a) + g (ζ − a) + c/2 (ζ − a)²    for all |ζ| ≤ b,
 
@@ -41,12 +41,13 @@ from threadpoolctl import ThreadpoolController
 
 from groupwise.arrays import Vector
 from groupwise.kernels.gram import ROUNDING
-from groupwise.protocols import Hindsight
+from groupwise.protocols import BRACKET, EXACT, Hindsight
 from groupwise.regret.basis import (
     basis_of,
-    cells_of,
     exactly_spanned,
     factor_of,
+    in_use,
+    lines_of,
     tidy,
 )
 from groupwise.regret.hindsight import EPSILON, SURE, SURE_OF_BEST, Factor
@@ -63,7 +64,7 @@ REFINED, SMALL = 5, 1e-8
 """How often at most, and to what, the rest of the slope is made smaller."""
 LN2 = float(np.log(2.0))
 SUMMED = 64.0 * EPSILON
-"""By which share a sum of numbers of one sign may be off, as each of them is by a few roundings."""
+"""By which share a sum (by halves) of numbers of one sign may be off, as they are by a few ulp."""
 SEPARATED = 1e-3
 """How far from 0 a product may be that is 0 in a direction without end."""
 
@@ -148,26 +149,28 @@ def best_logistic(
     """
     if (others is None) != (reference is None):
         raise ValueError("A lower quadratic of other rows and a reference model go together.")
-    kind = "bracket" if others else "exact"
+    kind = BRACKET if others else EXACT
     total = float(np.sum(rows.weights)) + (reference.weight if reference else 0.0)
     if total == 0.0:
         return Hindsight(0.0, high=0.0, kind=kind)
-    # Several threads are no quicker, and wait for each other where other work is done.
-    with np.errstate(under="ignore"), _threads().limit(limits=1, user_api="blas"):
+    # Several threads are no quicker, and wait for each other where other work is done. What is no
+    # number any more is noticed in the end.
+    with np.errstate(all="ignore"), _threads().limit(limits=1, user_api="blas"):
         group = _Group(rows, bound, others, total)
         fit, note = group.refit()
         point = group.point(fit)
         low, near = group.lower(point, fit)
         high = group.drawn_in(reference) if reference else group.loss(point)
+        apart = group.apart()
     unit = float(np.ldexp(1.0, -2 * group.root))
-    high = (1.0 + SUMMED) * min(unit * high, total * LN2)
-    sure = group.sure and np.isfinite(low)
-    best = float(np.clip(unit * (low if sure else near), 0.0, high))
-    if not sure:
-        return Hindsight(best, max(best, high - best), True, high, kind, note)
-    error = high - best if others is None else min(unit * (near - low), best)
+    high = (1.0 + SUMMED) * float(np.fmin(unit * high, total * LN2))
+    sure = group.sure and bool(np.isfinite(low))
+    low = unit * (max(low, apart) if sure else apart)
+    near = float(np.fmax(unit * near, low))
+    best = min(low if sure else near, high)
+    error = best - min(low, best) + (high - best if others is None else max(near - best, 0.0))
     uncertain = error > SURE * total + SURE_OF_BEST * best
-    return Hindsight(best, error, bool(uncertain), high, kind, note)
+    return Hindsight(float(best), float(error), bool(uncertain), high, kind, note)
 
 
 class _Others(NamedTuple):
@@ -204,23 +207,23 @@ class _Group:
         self.weights = np.ldexp(np.asarray(rows.weights, dtype=np.float64), 2 * self.root)
         least = LIGHTEST * float(self.weights.sum()) / max(len(self.labels), 1)
         self.raised = np.maximum(self.weights, least)
-        features = tidy(rows.features)
-        self.cells = cells_of(features)
-        width = max(self.cells.width, others.factor.right.size if others else 0)
-        factor = factor_of(features, self.cells, np.sqrt(self.raised), width)
-        sketch, width = factor.sketch, factor.right.size
+        features = tidy(rows.features if others else in_use(rows.features))
+        self.lines = lines_of(features)
+        width = max(self.lines.width, others.factor.right.size if others else 0)
+        factor, sketch = factor_of(features, np.sqrt(self.raised), width, others is not None)
+        width = factor.right.size
         self.others = _Others(np.zeros((0, width)), np.zeros(0), 0.0, 0.0, 0.0)
         if others:
             self.others = self._scaled(others, width)
             factor.merge(others.factor, float(np.ldexp(1.0, self.root)))
-        self.sums = factor.sums
-        self.pseudo = cells_of(self.others.matrix)
-        self.columns = factor.independent()
+        self.rounded, self.sums = others is not None, factor.sums
+        self.pseudo = lines_of(self.others.matrix)
+        self.columns = factor.independent(None if others else len(self.labels))
         exact = self.columns.exact or (
-            others is None and exactly_spanned(self.cells, self.columns.columns, sketch)
+            others is None and exactly_spanned(self.lines, self.columns.columns, sketch)
         )
         self.sure = exact and self.columns.least > 0.0
-        self.basis = basis_of(features, self.cells, self.others.matrix, factor, self.columns)
+        self.basis = basis_of(features, self.others.matrix, factor, self.columns)
 
     def _scaled(self, others: Quadratic, width: int) -> _Others:
         """The lower quadratic of the other rows, in the same units."""
@@ -240,39 +243,50 @@ class _Group:
             basis.rows, self.labels, self.raised, basis.others, others.right, self.bound
         )
         free = newton(problem)
-        if np.abs(free.zeta).max(initial=0.0) < self.bound:
+        inside = np.abs(free.zeta).max(initial=0.0) < self.bound
+        if inside and free.settled:
             return free, ""
         fit = interior(problem, free.beta)
-        if len(others.right) > 0:
-            return fit, ""  # what the other rows would say beyond the bound is not known
+        if inside or self.rounded:
+            return fit, ""  # what other rows lose beyond the bound is not known
         less = float(np.ldexp(max(0.0, fit.value - free.value), -2 * self.root))
         step = free.direction / np.abs(free.direction).max()
         sign = np.where(self.labels == 1.0, -step, np.where(self.labels == 0.0, step, abs(step)))
         if sign.max() < SEPARATED:
             return fit, f"without the bound |x·θ| grows without end, toward a loss {less:.3g} less"
         reach = np.abs(free.zeta).max()
-        return fit, f"the best without the bound reaches |x·θ| = {reach:.3g} and loses {less:.3g} less"
+        return (
+            fit,
+            f"the best without the bound reaches |x·θ| = {reach:.3g} and loses {less:.3g} less",
+        )
 
     def point(self, fit: Fit) -> _Point:
         """The model found, drawn into the class where rounding has put it outside."""
         theta = self.basis.model(fit.beta)
-        zeta, off = self.cells.dot(*theta)
+        zeta, off = self.lines.dot(*theta)
         reach = float((np.abs(zeta) + off).max(initial=0.0))
         drawn = 1.0 if reach <= self.bound else (1.0 - 8.0 * EPSILON) * self.bound / reach
         return _Point(theta, drawn, drawn * zeta, off + 2.0 * EPSILON * np.abs(zeta))
 
     def loss(self, point: _Point) -> float:
         """The loss of a model on the known rows, at most."""
-        return float(self.weights @ (losses(point.zeta, self.labels) + point.off))
+        return float(np.sum(self.weights * (losses(point.zeta, self.labels) + point.off)))
+
+    def apart(self) -> float:
+        """What every row loses at least, each with a model of its own."""
+        with np.errstate(divide="ignore"):
+            even = np.log(self.labels) - np.log1p(-self.labels)
+        zeta = np.clip(even, -self.bound, self.bound)
+        return (1.0 - SUMMED) * float(np.sum(self.weights * losses(zeta, self.labels)))
 
     def drawn_in(self, reference: Reference) -> float:
         """The loss of a reference model drawn into the class, at most.
 
         ℓ(s ζ) ≤ s ℓ(ζ) + (1 − s) ln 2, as ℓ is convex.
         """
-        theta = np.zeros(max(self.cells.width, len(reference.theta)))
+        theta = np.zeros(max(self.lines.width, len(reference.theta)))
         theta[: len(reference.theta)] = reference.theta
-        zeta, off = self.cells.dot(theta, np.zeros(theta.size))
+        zeta, off = self.lines.dot(theta, np.zeros(theta.size))
         reach = max(float((np.abs(zeta) + off).max(initial=0.0)), reference.reach)
         drawn = 1.0 if reach <= self.bound else (1.0 - 8.0 * EPSILON) * self.bound / reach
         point = _Point((theta, theta), drawn, drawn * zeta, off + 2.0 * EPSILON * np.abs(zeta))
@@ -291,7 +305,7 @@ class _Group:
         force = weights * (sigmoid(zeta) - self.labels) + pull
         unmet = point.drawn * self.pseudo.dot(*point.theta)[0] - others.right
         square = float(unmet @ unmet) + others.rest
-        lost = float(weights @ losses(zeta, self.labels))
+        lost = float(np.sum(weights * losses(zeta, self.labels)))
         straight = upper * (bound - zeta) + lower * (bound + zeta)
         held = float(np.where(bent, 0.5 * bend * (bound - zeta) * (bound + zeta), straight).sum())
         value = lost - held + others.constant + 0.5 * square
@@ -299,14 +313,14 @@ class _Group:
         near = value - 0.5 * slope**2
         rounding = (
             SUMMED * (lost + held + abs(others.constant) + square)
-            + 8.0 * EPSILON * bound * float((weights + upper + lower).sum())
+            + 16.0 * EPSILON * bound * float((weights + upper + lower).sum())
             + float(np.abs(force) @ off)
             + float((weights - self.weights).sum()) * float(np.logaddexp(0.0, bound))
             + others.error
         )
         slope += float(np.linalg.norm(np.sqrt(curved) * off))
         bulge = 1.0
-        if len(others.right) > 0:
+        if self.rounded:
             columns, root = self.columns, np.sqrt(square)
             theta = np.abs(point.theta[0][columns.columns])
             labels = float(np.sqrt(others.right @ others.right + others.rest))
@@ -336,18 +350,17 @@ class _Group:
         if not sigma > 0.0:
             return 0.0, sigma
         moved, moved_unmet = np.zeros(force.size), np.zeros(unmet.size)
-        pairs = ROUNDING * (force.size + unmet.size) * np.sqrt(columns.columns.size)
+        pairs = 4.0 * ROUNDING * (force.size + unmet.size) ** 2 * np.sqrt(columns.columns.size)
         solve, found = None, np.inf
         for _ in range(REFINED):
-            rest, rest_unmet = force - moved, unmet - moved_unmet
             high, low = np.zeros((2, self.basis.maps.width))
-            self.cells.back(rest, high, low)
-            self.pseudo.back(rest_unmet, high, low)
+            for rest in _minus(force, moved):
+                self.lines.back(rest, high, low)
+            for rest in _minus(unmet, moved_unmet):
+                self.pseudo.back(rest, high, low)
             left = float(np.linalg.norm((high + low)[columns.columns] / columns.lengths))
-            left += pairs * _norm(rest / np.sqrt(self.raised), rest_unmet)
-            rounded = _norm((abs(force) + abs(moved)) / roots, abs(unmet) + abs(moved_unmet))
-            away = _norm(moved / roots, moved_unmet) + 2.0 * EPSILON * rounded
-            found = min(found, away + left / sigma)
+            left += pairs * _norm((force - moved) / np.sqrt(self.raised), unmet - moved_unmet)
+            found = min(found, _norm(moved / roots, moved_unmet) + left / sigma)
             if left / sigma < SMALL:
                 break
             if solve is None:
@@ -355,9 +368,16 @@ class _Group:
                     gram(self.basis.rows, curved) + self.basis.others.T @ self.basis.others
                 )
             model = self.basis.model(solve(self.basis.maps.dot(high, low)[0]))
-            moved = moved + curved * self.cells.dot(*model)[0]
+            moved = moved + curved * self.lines.dot(*model)[0]
             moved_unmet = moved_unmet + self.pseudo.dot(*model)[0]
         return float(found), sigma
+
+
+def _minus(one: Vector, other: Vector) -> tuple[Vector, Vector]:
+    """The difference, and what rounding took from it."""
+    found = one - other
+    part = found - one
+    return found, (one - (found - part)) - (other + part)
 
 
 def _norm(one: Vector, other: Vector) -> float:

@@ -10,6 +10,7 @@ steps (Mehrotra 1992) lead to s μ = 0, ∇F + Bᵀ(μ₊ − μ₋) = 0. Nothin
 ``regret.logistic`` takes what is found and says how good it is.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,22 +21,27 @@ import scipy.sparse
 from groupwise.arrays import Vector
 from groupwise.kernels.rows import gram_of
 
-NEWTON_STEPS, INTERIOR_STEPS, HALVINGS = 100, 80, 40
+NEWTON_STEPS, INTERIOR_STEPS, HALVINGS = 50, 80, 40
 CONVERGED = 1e-12
 """After a step of Newton that gains less than this, of weights that add up to 1, one more is all
 that the digits of a number allow."""
 OUTSIDE = 1e-6
 """The same where it has left the class: what it finds there is only told, not used."""
-GAP, SLOPE = 1e-12, 1e-11
-"""The interior point method stops where multipliers times distances add up to less than the first,
-and the slope in the basis is less than the second."""
+GAP, SLOPE, STALLS = 1e-12, 1e-11, 3
+"""The interior point method stops where multipliers times distances add up to less than the first
+and the slope in the basis is less than the second, or has so often not become half of what it
+was."""
 NEAREST = 0.995
 """A step goes no further than this share of the way to a bound."""
-TRACE=False
-REFINED, EXACT = 6, 1e-12
-FLAT, STALLS = 1e-11, 3
+FLAT = 1e-11
+"""A step may raise the barrier function by so much: near the end that is rounding."""
+LATE, REFINED, EXACT = 1e-6, 6, 1e-12
+"""From which gap on steps are refined, how often at most, and to which share of the slope."""
 BLOCK = 2048
 """Rows of a matrix whose products are summed together: they stay near the processor."""
+
+
+Solve = Callable[[Vector], Vector]
 
 
 class Problem(NamedTuple):
@@ -71,6 +77,8 @@ class Fit(NamedTuple):
     """F there, or what F is about to become."""
     direction: Vector
     """Where the last step of Newton went, as a change of ζ."""
+    settled: bool = True
+    """Was there nothing left to gain?"""
 
 
 def losses(zeta: Vector, labels: Vector) -> Vector:
@@ -95,7 +103,8 @@ def gram(rows: Any, weights: Vector) -> Vector:
     """Bᵀ W B."""
     found = np.zeros((rows.shape[1], rows.shape[1]))
     if scipy.sparse.issparse(rows):
-        gram_of(rows.indptr, rows.indices, rows.data, weights, found)
+        starts, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int32, copy=False)
+        gram_of(starts, columns, rows.data, weights, found)
         return found + np.tril(found, -1).T
     roots = np.sqrt(weights)
     for start in range(0, len(rows), BLOCK):
@@ -104,20 +113,19 @@ def gram(rows: Any, weights: Vector) -> Vector:
     return found
 
 
-def solver(matrix: Vector) -> Any:
-    """A function that solves with a positive matrix, made a little larger if it must be."""
+def solver(matrix: Vector) -> Solve:
+    """A function that solves with a positive matrix, made a little larger where it must be."""
     diagonal = np.diag(matrix)
     scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     scaled = matrix * scale * scale[:, None]
-    more = 1e-15
-    while True:
+    for more in (1e-15, 1e-13, 1e-11, 1e-9, 1e-6, 1e-3):
+        np.fill_diagonal(scaled, 1.0 + more)
         try:
-            np.fill_diagonal(scaled, 1.0 + more)
             found = scipy.linalg.cho_factor(scaled, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
-            more *= 100.0
-        else:
-            return lambda right: scale * scipy.linalg.cho_solve(found, scale * right)
+            continue
+        return lambda right: scale * scipy.linalg.cho_solve(found, scale * right, False, False)
+    return lambda right: scale * scale * right
 
 
 def newton(problem: Problem) -> Fit:
@@ -134,6 +142,8 @@ def newton(problem: Problem) -> Fit:
         slope = rows.T @ (weights * (guess - labels)) + others.T @ rest
         step = -solver(problem.hessian(weights * guess * (1.0 - guess)))(slope)
         gain, change, change_rest = -float(slope @ step), rows @ step, others @ step
+        if not np.isfinite(gain):
+            break
         size = 1.0
         for _ in range(HALVINGS):
             after = problem.value(zeta + size * change, rest + size * change_rest)
@@ -144,77 +154,135 @@ def newton(problem: Problem) -> Fit:
         value = after
         if last or (gain < OUTSIDE and np.abs(zeta).max(initial=0.0) > bound):
             break
-    return Fit(beta, zeta, nothing, nothing, max(0.0, value - 0.5 * gain), change)
+    value = max(0.0, value - 0.5 * gain)
+    return Fit(beta, zeta, nothing, nothing, value, change, gain < CONVERGED)
 
 
 def interior(problem: Problem, start: Vector) -> Fit:
     """The best model within bounds, with multipliers, on the way from a model outside."""
-    rows, labels, weights, others, target, bound = problem
-    beta = start * (0.5 * bound / np.abs(rows @ start).max())
-    zeta, rest = rows @ beta, others @ beta - target
-    mean = 0.1 * problem.value(zeta, rest) / len(labels)
-    above, below = bound - zeta, bound + zeta
-    upper, lower = mean / above, mean / below
+    largest = float(np.abs(problem.rows @ start).max())
+    beta = start * (0.5 * problem.bound / largest) if largest > 0.0 else np.zeros(len(start))
+    zeta = problem.rows @ beta
+    mean = 0.1 * problem.value(zeta, problem.others @ beta - problem.target) / len(zeta)
+    above, below = problem.bound - zeta, problem.bound + zeta
+    at = _Inside(problem, beta, above, below, mean / above, mean / below)
+    # What a slope costs on the lower side is its square over a curvature that may be e^−b.
+    flat = min(SLOPE, float(np.sqrt(GAP * np.exp(-problem.bound))))
     least, stalls = np.inf, 0
     for _ in range(INTERIOR_STEPS):
-        guess = sigmoid(zeta)
-        slope = weights * (guess - labels)
-        gap = float(upper @ above + lower @ below)
-        unmet = float(np.abs(rows.T @ (slope + upper - lower) + others.T @ rest).max())
-        if TRACE: print(f"gap {gap:.3g} unmet {unmet:.3g} F", problem.value(zeta,rest))
+        gap, unmet = at.gap(NOWHERE), at.slope(at.upper, at.lower)
         if gap < GAP:
-            stalls += unmet > 0.5 * least
-            if unmet < SLOPE or stalls > STALLS:
+            steep = float(np.abs(unmet).max())
+            stalls += steep > 0.5 * least
+            if steep < flat or stalls > STALLS:
                 break
-            least = min(least, unmet)
-        curvatures = weights * guess * (1.0 - guess) + upper / above + lower / below
-        solve = partial(_solve, problem, curvatures, solver(problem.hessian(curvatures)))
+            least = min(least, steep)
+        solve = at.solver(gap < LATE)
+        first = at.step(solve, 0.0, 0.0, 1.0)
+        # The gap does not run ahead of the slope.
+        behind = min(0.5 * gap, 0.1 * abs(float(unmet @ first.move)))
+        aim = max((at.gap(first) / gap) ** 3 * gap, behind, 0.25 * GAP) / (2 * len(zeta))
+        change, upward, downward = first.change, first.upward, first.downward
+        step = at.step(solve, aim + change * upward, aim - change * downward, NEAREST)
+        here = at.barrier(aim, NOWHERE)
+        if at.barrier(aim, step) > here + FLAT:
+            # The loss is too far from its quadratic: a direction that is sure to lead down.
+            step = at.step(solve, aim, aim, NEAREST)
+            while at.barrier(aim, step) > here + FLAT:
+                step = step._replace(ahead=0.5 * step.ahead)
+        if not np.isfinite([step.ahead, step.ahead_dual, *step.move]).all():
+            break
+        at = at.after(step)
+    zeta, rest = problem.rows @ at.beta, problem.others @ at.beta - problem.target
+    return Fit(at.beta, zeta, at.upper, at.lower, problem.value(zeta, rest), zeta)
 
-        def step(to_upper: Any, to_lower: Any) -> tuple[Vector, Vector, Vector, Vector]:
-            """Toward s₊ μ₊ and s₋ μ₋ that are these."""
-            force = slope + to_upper / above - to_lower / below
-            move = -solve(rows.T @ force + others.T @ rest)
-            change = rows @ move
-            upward = (to_upper + upper * change) / above - upper
-            downward = (to_lower - lower * change) / below - lower
-            return move, change, upward, downward
 
-        def barrier(size: float) -> float:
-            """F and the barrier, so far along the step."""
-            inside = np.log(above - size * change).sum() + np.log(below + size * change).sum()
-            there = problem.value(zeta + size * change, rest + size * (others @ move))
-            return there - aim * float(inside)
+class _Step(NamedTuple):
+    """A change of β, ζ and the multipliers, and how much of it is made."""
 
-        _, change, upward, downward = step(0.0, 0.0)
-        ahead = min(1.0, _room(change, above, below))
-        ahead_dual = min(1.0, _room_dual(upper, upward), _room_dual(lower, downward))
-        left = float(
-            (upper + ahead_dual * upward) @ (above - ahead * change)
-            + (lower + ahead_dual * downward) @ (below + ahead * change)
+    move: Any
+    change: Any
+    upward: Any
+    downward: Any
+    ahead: float
+    ahead_dual: float
+
+
+NOWHERE = _Step(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+class _Inside(NamedTuple):
+    """A model within bounds, its distances from them, s₊ and s₋, and multipliers."""
+
+    problem: Problem
+    beta: Vector
+    above: Vector
+    below: Vector
+    upper: Vector
+    lower: Vector
+
+    @property
+    def zeta(self) -> Vector:
+        """B β, from the distance that is known to more digits."""
+        bound = self.problem.bound
+        return np.where(self.above < self.below, bound - self.above, self.below - bound)
+
+    @property
+    def rest(self) -> Vector:
+        """Q β − q."""
+        rest: Vector = self.problem.others @ self.beta - self.problem.target
+        return rest
+
+    def slope(self, upper: Any, lower: Any) -> Vector:
+        """∇F + Bᵀ(μ₊ − μ₋)."""
+        problem = self.problem
+        force = problem.weights * (sigmoid(self.zeta) - problem.labels) + upper - lower
+        found: Vector = problem.rows.T @ force + problem.others.T @ self.rest
+        return found
+
+    def solver(self, refine: bool) -> Solve:
+        """A function that solves with the Hessian of loss and barrier."""
+        guess = sigmoid(self.zeta)
+        curvatures = self.problem.weights * guess * (1.0 - guess)
+        curvatures += self.upper / self.above + self.lower / self.below
+        solve = solver(self.problem.hessian(curvatures))
+        return partial(_refined, self.problem, curvatures, solve) if refine else solve
+
+    def step(self, solve: Solve, to_upper: Any, to_lower: Any, share: float) -> _Step:
+        """Toward s₊ μ₊ and s₋ μ₋ that are these, as far as a share of the room goes."""
+        above, below, upper, lower = self[2:]
+        move = -solve(self.slope(to_upper / above, to_lower / below))
+        change = self.problem.rows @ move
+        upward = (to_upper + upper * change) / above - upper
+        downward = (to_lower - lower * change) / below - lower
+        ahead = share * min(_room(above, -change), _room(below, change))
+        ahead_dual = share * min(_room(upper, upward), _room(lower, downward))
+        return _Step(move, change, upward, downward, min(1.0, ahead), min(1.0, ahead_dual))
+
+    def after(self, step: _Step) -> "_Inside":
+        """Where a step leads."""
+        return _Inside(
+            self.problem,
+            self.beta + step.ahead * step.move,
+            self.above - step.ahead * step.change,
+            self.below + step.ahead * step.change,
+            self.upper + step.ahead_dual * step.upward,
+            self.lower + step.ahead_dual * step.downward,
         )
-        aim = max((left / gap) ** 3 * gap, 0.25 * GAP) / (2 * len(labels))
-        move, change, upward, downward = step(aim + change * upward, aim - change * downward)
-        ahead = min(1.0, NEAREST * _room(change, above, below))
-        here = barrier(0.0)
-        if barrier(ahead) > here + FLAT:
-            # The loss is too far from its quadratic: a step that is sure to lead down.
-            move, change, upward, downward = step(aim, aim)
-            ahead = min(1.0, NEAREST * _room(change, above, below))
-            while barrier(ahead) > here + FLAT:
-                ahead *= 0.5
-            if TRACE: print("   SAFE")
-        ahead_dual = min(
-            1.0, NEAREST * _room_dual(upper, upward), NEAREST * _room_dual(lower, downward)
-        )
-        if TRACE: print("   steps",ahead,ahead_dual,"aim",aim*2*len(labels)/gap)
-        beta = beta + ahead * move
-        zeta, rest = rows @ beta, others @ beta - target
-        above, below = above - ahead * change, below + ahead * change
-        upper, lower = upper + ahead_dual * upward, lower + ahead_dual * downward
-    return Fit(beta, zeta, upper, lower, problem.value(zeta, rest), zeta)
+
+    def gap(self, step: _Step) -> float:
+        """Σ s₊ μ₊ + s₋ μ₋, after a step."""
+        _, _, above, below, upper, lower = self.after(step)
+        return float(upper @ above + lower @ below)
+
+    def barrier(self, aim: float, step: _Step) -> float:
+        """F − aim Σ ln s₊ s₋, after a step."""
+        there = self.after(step)
+        inside = float(np.log(there.above).sum() + np.log(there.below).sum())
+        return self.problem.value(there.zeta, there.rest) - aim * inside
 
 
-def _solve(problem: Problem, curvatures: Vector, nearly: Any, right: Vector) -> Vector:
+def _refined(problem: Problem, curvatures: Vector, nearly: Solve, right: Vector) -> Vector:
     """Solve with the Hessian, to more digits than its factor has: by conjugate gradients.
 
     Near the end the multipliers outweigh the curvature of the loss by far.
@@ -235,15 +303,8 @@ def _solve(problem: Problem, curvatures: Vector, nearly: Any, right: Vector) -> 
     return found
 
 
-def _room(change: Vector, above: Vector, below: Vector) -> float:
-    """How many times a change of ζ fits between the bounds."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.where(change > 0.0, above / change, np.where(change < 0.0, -below / change, np.inf))
-    return float(most.min())
-
-
-def _room_dual(values: Vector, change: Vector) -> float:
+def _room(values: Vector, change: Vector) -> float:
     """How many times a change can be made until one of the values is 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.where(change < 0.0, -values / change, np.inf)
-    return float(most.min())
+    return float(
+        np.divide(-values, change, out=np.full(len(values), np.inf), where=change < 0.0).min()
+    )

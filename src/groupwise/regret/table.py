@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -10,10 +10,12 @@ from groupwise.groups import ALWAYS_ON
 from groupwise.protocols import BRACKET, Hindsight
 from groupwise.regret.certificate import aggregator_bounds, certify, totals
 from groupwise.regret.printed import Printed, text
+from groupwise.store import Store
 
 if TYPE_CHECKING:
     from groupwise.reduction import Reduction
 
+LOSSES = ("loss", "realised_loss")
 NOTES = 5
 """So many groups' notes are printed below a table."""
 SHOWN = (
@@ -29,6 +31,7 @@ SHOWN = (
     "learner",
     "aggregator",
     "delay",
+    "recalibration",
     "status",
 )
 
@@ -58,8 +61,9 @@ class RegretTable(Printed):
     def shown(self) -> list[str]:
         """The keys to print; payments and brackets where there are any."""
         left_out = {"best_high", "best_kind"} if not self._brackets() else set()
-        if not any("payments" in row for row in self.rows):
-            left_out.add("payments")
+        for key in ("payments", "recalibration"):
+            if not any(key in row for row in self.rows):
+                left_out.add(key)
         return [key for key in SHOWN if key not in left_out]
 
     def _brackets(self) -> bool:
@@ -80,11 +84,11 @@ class RegretTable(Printed):
         return said
 
 
-def in_order(reduction: "Reduction", names: list[str], largest: int | None) -> list[int]:
+def in_order(books: Store, names: list[str], largest: int | None) -> list[int]:
     """The groups to show: all, the always-on one last; or so many with the most rounds."""
     if largest is None:
         return sorted(range(len(names)), key=lambda g: names[g] == ALWAYS_ON)
-    rounds = reduction.books.column("rounds", len(names))[:, 0]
+    rounds = books.column("rounds", len(names))[:, 0]
     order: list[int] = np.argsort(-rounds, kind="stable")[:largest].tolist()
     return order
 
@@ -99,8 +103,8 @@ def regret_table(
     """The table for groups 0 … len(names) − 1, or for the ``largest`` of them."""
     unit = reduction.loss.unit
     bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
-    rows = []
-    for g in in_order(reduction, names, largest):
+    rows: list[dict[str, Any]] = []
+    for g in in_order(reduction.books, names, largest):
         own = totals(reduction.books.of(g))
         known = reduction.hindsight(g, features) or Hindsight(float(own.expert_loss.min()))
         best = known.best
@@ -128,4 +132,8 @@ def regret_table(
                 "note": known.note,
             }
         )
+        if (issued := reduction.issued_loss(g)) is not None:
+            moved = unit * (issued - loss)
+            added = {key: rows[-1][key] + moved for key in ("regret", "certificate")}
+            rows[-1] |= {**dict.fromkeys(LOSSES, unit * issued), **added, "recalibration": moved}
     return RegretTable(rows, reduction.comparator, settled)

@@ -1,0 +1,49 @@
+"""A model's configuration as plain values, for files, and back."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from groupwise.features.declared import declared_from_json, declared_to_json
+from groupwise.groups import from_dict
+from groupwise.losses import loss_from_dict
+from groupwise.recalibration import layer_from_dict, layer_to_dict
+from groupwise.validation import part_from_dict, part_to_save
+
+if TYPE_CHECKING:
+    from groupwise.model import Groupwise
+
+BEFORE = {"intercept": False, "max_levels": None, "recalibrate": None}
+"""What models were like whose files do not say."""
+
+
+def configuration_of(model: "Groupwise") -> dict[str, Any]:
+    """The arguments that make such a model, in a form that JSON keeps."""
+    return {
+        "groups": [declaration.to_dict() for declaration in model.declarations],
+        "learner": [part_to_save(learner) for learner in model.learners],
+        "aggregator": part_to_save(model.aggregator),
+        "loss": model.loss.to_dict(),
+        "features": declared_to_json(model.features),
+        "indicators": model.indicators,
+        "play": model.play,
+        "clip": model.clip,
+        "always_on": model.groups.always_on,
+        "seed": model.seed,
+        "prior": model.prior,
+        "intersections": model.intersections,
+        "intercept": model.intercept,
+        "max_levels": model.max_levels,
+        "recalibrate": layer_to_dict(model.recalibrate),
+    }
+
+
+def arguments_from(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that :func:`configuration_of` wrote."""
+    settings = {**BEFORE, **fields}
+    settings["groups"] = [from_dict(one) for one in settings["groups"]]
+    settings["learner"] = [part_from_dict(one) for one in settings["learner"]]
+    settings["aggregator"] = part_from_dict(settings["aggregator"])
+    settings["loss"] = loss_from_dict(settings["loss"])
+    settings["features"] = declared_from_json(settings["features"])
+    settings["recalibrate"] = layer_from_dict(settings["recalibrate"])
+    return settings
