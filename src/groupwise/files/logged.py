@@ -7,7 +7,7 @@ positive class; where there are three classes and more, a column for each of the
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from groupwise.files.text import amount, listed, quoted, shown
 from groupwise.groups import FrameMembership
 from groupwise.losses import CERTAINTY
 from groupwise.regret.calibration import CalibrationTable, Tally
+
+if TYPE_CHECKING:
+    from groupwise.model import Groupwise
 
 MOST = 3
 """Models to be compared at a time, for the sake of tables and colours."""
@@ -76,8 +79,8 @@ def find_logged(scan: Scan, task: Task, target: str, names: Sequence[str]) -> tu
 def _columns(scan: Scan, task: Task, target: str, name: str) -> tuple[str, ...]:
     if len(task.events) < 2:
         wanted = [name, *(name + mark + event for mark in MARKS for event in task.events)]
-        there = (column for column in wanted if column in scan.columns)
-        return (scan.column(next(there, name), "for predictions").name,)
+        known = [column for column in wanted if column in scan.columns]
+        return (scan.column((known or wanted)[0], "for predictions").name,)
     for mark in MARKS:
         columns = tuple(f"{name}{mark}{event}" for event in task.events)
         there = [column for column in columns if column in scan.columns]
@@ -125,11 +128,25 @@ class Scores:
             self.sure += int(np.count_nonzero(losses >= -np.log(CERTAINTY) * (1.0 - 1e-9)))
 
     def calibration(self) -> dict[str, CalibrationTable]:
-        """The tables by the class that has a probability."""
-        return {
-            event: tally.table()
-            for event, tally in zip(self.task.events, self._tallies, strict=True)
-        }
+        """The tables by the class that has a probability; log loss is that of all classes."""
+        pairs = zip(self.task.events, self._tallies, strict=True)
+        return {event: self._with_losses(tally.table()) for event, tally in pairs}
+
+    def _with_losses(self, table: CalibrationTable) -> CalibrationTable:
+        sums = [one._replace(loss=self.losses[one.group]) for one in table.sums]
+        rows = [
+            {**row, "log_loss": one.loss / max(one.rounds, 1e-300)}
+            for row, one in zip(table, sums, strict=True)
+        ]
+        return CalibrationTable(rows, table.settled, tuple(sums))
+
+
+def calibration_of(model: "Groupwise", task: Task) -> dict[str, CalibrationTable]:
+    """The same of what a model has predicted."""
+    if len(task.events) == 1:
+        return {task.events[0]: model.calibration()}
+    pairs = zip(task.names, task.classes, strict=True)
+    return {name: model.calibration(of=one) for name, one in pairs}
 
 
 def said_for_sure(name: str, scores: Scores) -> list[str]:

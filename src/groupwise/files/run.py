@@ -18,7 +18,7 @@ import numpy as np
 from groupwise.errors import ManyLevelsWarning
 from groupwise.features.declared import declared_to_json
 from groupwise.files.chances import Calibrations, Nats, calibrated
-from groupwise.files.logged import Scores, said_for_sure
+from groupwise.files.logged import Scores, calibration_of, said_for_sure
 from groupwise.files.pages import compare_page, run_page
 from groupwise.files.plan import Plan
 from groupwise.files.predictions import joined, prediction_file
@@ -34,6 +34,7 @@ from groupwise.report.tables import json_text
 from groupwise.writing import outputs
 
 if TYPE_CHECKING:
+    from groupwise.regret.calibration import CalibrationTable
     from groupwise.regret.table import RegretTable
     from groupwise.replaying import FrameReplay
 
@@ -128,7 +129,6 @@ class Following:
         self.players = {one.name: f"regret of {one.name}" for one in plan.logged}
         self.recorders = {key: Recorder() for key in ("regret", *self.players.values())}
         self.scores = {one.name: Scores(plan.task) for one in plan.logged}
-        self.ours = Scores(plan.task)
         self.done, self._next = 0, 0.0
         self._spent = 0.0
         self._rounds: Counter[str] = Counter()
@@ -153,18 +153,16 @@ class Following:
                 advance(len(piece.numbers))
 
     def _add(self, piece: Piece, result: "FrameReplay") -> None:
-        """Sum up what was lost on some rows."""
+        """Sum up what the other models lost on some rows."""
         membership = result.memberships[0]
-        if not (self.players or self.task.is_chance):
+        counts = np.bincount(membership.indices, minlength=len(membership.names))
+        self._rounds.update(dict(zip(membership.names, counts.tolist(), strict=True)))
+        if not self.players:
             return
         labels = self.task.encode(piece.frame.column(self.plan.target))
         for one in self.plan.logged:
             predictions = one.read(piece, self.scan.source.name)
             self.scores[one.name].add(membership, predictions, labels)
-        if self.task.is_chance:
-            self.ours.add(membership, self.task.of_prediction(result.prediction), labels)
-            counts = np.bincount(membership.indices, minlength=len(membership.names))
-            self._rounds.update(dict(zip(membership.names, counts.tolist(), strict=True)))
 
     def reached(self) -> Iterable[dict[str, Any]]:
         """Take down the table of the largest groups if it is time to; gives what was noted."""
@@ -213,7 +211,10 @@ class Following:
             table = self.record()
         seconds = time.monotonic() - self._started
         curves = {key: recorder.curves() for key, recorder in self.recorders.items()}
-        every = {OURS: self.ours, **self.scores} if self.task.is_chance else {}
+        calibration: dict[str, Mapping[str, CalibrationTable]] = {}
+        if self.task.is_chance:
+            calibration[OURS] = calibration_of(self.model, self.task)
+            calibration |= {name: scores.calibration() for name, scores in self.scores.items()}
         return Finished(
             scan=self.scan,
             plan=self.plan,
@@ -224,7 +225,7 @@ class Following:
             hashed=self.model.hashed_fields,
             players=self.players,
             logged={column: curves[key] for column, key in self.players.items()},
-            calibration={name: scores.calibration() for name, scores in every.items()},
+            calibration=calibration,
             remarks=tuple(x for pair in self.scores.items() for x in said_for_sure(*pair)),
         )
 

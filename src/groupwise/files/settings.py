@@ -115,12 +115,12 @@ def _is_number(given: Any) -> bool:
 
 def _classes(given: Any, key: str) -> tuple[ClassName, ...]:
     if not isinstance(given, list) or not all(isinstance(x, (str, int, float)) for x in given):
-        raise ConfigurationError(f"{key} is a list of texts or numbers.")
+        raise ConfigurationError(f"{key} holds {shown(repr(given))}. Give texts or numbers.")
     return tuple(given)
 
 
 def _positive(given: Any, key: str) -> str:
-    return value_name(*_classes([given], key), key)
+    return value_name(_classes([given], key)[0], key)
 
 
 def _groups(given: Any, key: str) -> list[Group]:

@@ -13,6 +13,7 @@ import numpy as np
 from groupwise import archive
 from groupwise.errors import DataError, SnapshotError
 from groupwise.files.chances import Nats
+from groupwise.files.logged import calibration_of
 from groupwise.files.predictions import SEPARATOR, guarded, prediction_file
 from groupwise.files.rows import AT_MOST, in_file, in_file_order
 from groupwise.files.scan import Kind, scan
@@ -72,9 +73,7 @@ def look(path: Path) -> "tuple[RegretTable, Measure, dict[str, Any]]":
         table = model.regret()
     if not task.is_chance:
         return table, Measure(reading.target, model.loss.unit), {}
-    tables = {}
-    if len(task.events) == 1:
-        tables = {task.events[0]: model.calibration()}
+    tables = calibration_of(model, task)
     known = {event: found.rows for event, found in tables.items()}
     measure = Nats.of(reading.target, task.names, tables, len(model.feature_names))
     return table, measure, {"calibration": {OURS: known}}
