@@ -9,7 +9,7 @@ import pytest
 
 from groupwise.files import run as running
 from groupwise.files.pages import compare_page, run_page
-from groupwise.files.plan import check_predictions, make_plan
+from groupwise.files.plan import make_plan
 from groupwise.files.run import Following, compare, points, record, run
 from groupwise.files.scan import scan
 from groupwise.files.settings import Request
@@ -75,9 +75,9 @@ def test_what_is_written(planned, tmp_path):
 
 
 def test_logged_predictions_have_curves_of_their_own(planned):
-    found, plan = planned
-    check_predictions(found, "pay", ["age"])
-    compared = compare(found, plan, ["age"], None, progress=False)
+    found, _ = planned
+    plan = make_plan(found, Request(target="pay"), predictions=["age"])
+    compared = compare(found, plan, None, progress=False)
     rows = {row["group"]: row for row in compared.rows}
     for group, curve in compared.logged["age"].items():
         ours = compared.curves[group]

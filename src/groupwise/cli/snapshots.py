@@ -30,6 +30,8 @@ def regret(
     first = None if every else FIRST
     show(console(), summary(measure.ranked(table.rows), measure, first=first))
     typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")
+    if any(row["best_kind"] == "bracket" for row in table.rows):
+        typer.echo("Where the best is a range, it lies within, and regret is what it is at most.")
 
 
 def predict(

@@ -223,7 +223,8 @@ def calibration(tables: Calibrations) -> Section:
         return calibration_section(every, title_of, TOLD + 10)
     what = "groups" if classes == 1 else "pairs of group and class"
     blocks: list[Table | Illustration | str] = [
-        f"{model}: {verdict(table, title_of, what)}" for model, table in every.items()
+        f"{f'{shown(model, 30)}: ' if len(every) > 1 else ''}{verdict(table, title_of, what)}"
+        for model, table in every.items()
     ]
     order = _ranked(list(every.values())[-1 if len(every) == 1 else 1])
     drawn = [row["group"] for row in order if row["ece"] is not None][:DRAWN]
