@@ -5,6 +5,7 @@ Run it: python examples/probabilities.py
 
 import math
 import random
+from typing import Any
 
 import groupwise as gw
 
@@ -14,7 +15,7 @@ model = gw.Groupwise(
     loss=gw.losses.Log(classes=["home", "readmitted"]),
 )
 for _ in range(2_000):
-    row = {"ward": draw.choice(["heart", "hip"]), "age": draw.randint(20, 95)}
+    row: dict[str, Any] = {"ward": draw.choice(["heart", "hip"]), "age": draw.randint(20, 95)}
     row["days"] = 1 + int(draw.expovariate(0.2))
     score = -2.5 + 0.03 * row["age"] + (0.1 * row["days"] if row["ward"] == "heart" else 0.0)
     ticket = model.predict(row)

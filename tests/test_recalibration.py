@@ -342,6 +342,27 @@ def kept(model):
 
 
 @pytest.mark.parametrize("layer", LAYERS)
+def test_probabilities_that_were_drawn_are_recalibrated_too(layer):
+    pandas = pytest.importorskip("pandas")
+    learners = [gw.learners.Logistic(), gw.learners.Ridge(9.0)]
+    parts = {"loss": gw.losses.Log(floor=0.01), "play": "sample"}
+    looped, replayed = (fresh(LAYERS[layer], learners, **parts) for _ in range(2))
+    stream = rows(80)
+    issued, advised = [], []
+    for row, y in stream:
+        ticket = looped.predict(row)
+        looped.learn(ticket, y)
+        issued.append(ticket.prediction)
+        advised.append(ticket.play.before.prediction in ticket.advice)
+    assert all(advised)
+    frame = pandas.DataFrame([{**row, "y": y} for row, y in stream])
+    assert np.array_equal(replayed.replay(frame, "y").prediction, issued)
+    assert looped.regret().rows == replayed.regret().rows
+    for line in (*looped.regret(), *([] if layer == "gap" else looped.recalibration())):
+        assert line["regret"] <= line["certificate"] + 1e-9
+
+
+@pytest.mark.parametrize("layer", LAYERS)
 def test_arrays_are_replayed_like_the_loop(layer):
     stream = rows(150)
     x = np.array([[row["x"], 1.0] for row, _ in stream])
@@ -385,6 +406,22 @@ def test_files_copies_and_what_fails(layer, tmp_path):
             model.learn_one(row, y)
         assert_same_arrays(kept(whole), kept(model))
         assert model.recalibration().rows == whole.recalibration().rows
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_damaged_layers_are_refused(layer, tmp_path):
+    from groupwise import archive
+
+    model = fresh(LAYERS[layer])
+    model.learn_one(*rows(1)[0])
+    header, arrays = model.contents()
+    sums = arrays["recalibration.calibration.sums"]
+    for wrong in (sums - 1.0, sums * np.nan, sums[:-1], None):
+        changed = {**arrays, "recalibration.calibration.sums": wrong}
+        kept = {name: array for name, array in changed.items() if array is not None}
+        archive.write(tmp_path / "wrong.gw", header, kept)
+        with pytest.raises(gw.errors.SnapshotError, match="damaged"):
+            gw.load(tmp_path / "wrong.gw")
 
 
 def test_restarting_forgets_the_maps_and_keeps_the_books():

@@ -6,6 +6,7 @@ Nothing here uses groupwise, nor any decomposition in floating point of what is 
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -114,7 +115,7 @@ def ridge_advice(rows, labels, weights, penalty, forward, forgetting):
 def orthonormal(rows):
     """An orthonormal basis of the columns of some rows, to 400 digits, then as doubles."""
     with mpmath.workdps(DEEP):
-        found = []
+        found: list[list[Any]] = []
         for column in zip(*rows, strict=True):
             size = max(abs(value) for value in column)
             if size == 0.0:
@@ -131,12 +132,17 @@ def orthonormal(rows):
 
 
 def best_logistic(rows, labels, weights, bound):
-    """The least Σ w (ln(1 + e^ζ) − y ζ) over ζ = θ·x with |ζ| ≤ bound: two numbers around it.
+    """The least Σ w (ln(1 + e^ζ) − y ζ) over ζ = θ·x with |ζ| ≤ bound: two numbers around it."""
+    return best_in_basis(orthonormal(rows), labels, weights, bound)
 
-    Newton's steps on the loss with a barrier, t Σ w ℓ − Σ ln(b² − ζ²), in an orthonormal basis. The
-    minimum for a t is no further than 2n/t above the least loss, by the multipliers 1/(t (b ∓ ζ)).
+
+def best_in_basis(q, labels, weights, bound):
+    """The same for rows in an orthonormal basis.
+
+    Newton's steps on the loss with a barrier, t Σ w ℓ − Σ ln(b² − ζ²). The minimum for a t is no
+    further than 2n/t above the least loss, by the multipliers 1/(t (b ∓ ζ)).
     """
-    q, y, w = orthonormal(rows), np.array(labels), np.array(weights)
+    y, w = np.array(labels), np.array(weights)
     beta, n = np.zeros(q.shape[1]), len(y)
     scale = float(w.max())
     w = w / scale
@@ -156,7 +162,7 @@ def best_logistic(rows, labels, weights, bound):
             inside = bound * bound - zeta * zeta
             slope = q.T @ (t * w * (p - y) + 2.0 * zeta / inside)
             bend = t * w * p * (1.0 - p) + 2.0 / inside + 4.0 * zeta * zeta / inside**2
-            step = -np.linalg.solve((q.T * bend) @ q, slope)
+            step = -np.linalg.lstsq((q.T * bend) @ q, slope, rcond=1e-15)[0]
             now, share = value(zeta, t), 1.0
             while value(q @ (beta + share * step), t) > now + 1e-4 * share * float(slope @ step):
                 share *= 0.5

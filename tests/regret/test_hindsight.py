@@ -336,3 +336,34 @@ def test_one_by_one_in_parts_and_from_a_file(kind, tmp_path):
     for start in range(0, len(rows), 29):
         parts.replay(pd.DataFrame(labelled[start : start + 29]), target="y")
     assert loop.regret().rows == saved.regret().rows == parts.regret().rows
+
+
+@pytest.mark.parametrize("scale", [0.25, 1.0, 2.0**40])
+def test_merged_factors_are_a_factor_of_all_rows(scale):
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(90, 6)), generator.random(90)
+    one, other = Factor(6), Factor(3)
+    one.add(x[:50], y[:50])
+    other.add(x[50:, :3], y[50:])
+    one.merge(other, scale)
+    x[50:, 3:] = 0.0
+    x[50:] *= scale
+    y[50:] *= scale
+    assert one.hindsight(float(y @ y)).best == pytest.approx(best(x, y), rel=1e-12)
+    assert one.sketch is None  # of the rows of both there are no combinations
+
+
+def test_independent_columns_span_the_others():
+    generator = np.random.default_rng(1)
+    x = one_hot(generator.integers(3, size=(200, 2)))
+    factor = Factor(x.shape[1])
+    factor.add(x, np.zeros(200))
+    found = factor.independent()
+    assert found.columns.size == np.linalg.matrix_rank(x) == 5
+    chosen = x[:, found.columns]
+    assert np.linalg.norm(chosen, axis=0) == pytest.approx(found.lengths)
+    values = np.linalg.svd(chosen / found.lengths, compute_uv=False)
+    assert found.least == pytest.approx(values.min())
+    assert found.least <= values.min()
+    assert not found.exact  # without the rows or their sketches nobody knows
+    assert Factor(3).independent().columns.size == 0

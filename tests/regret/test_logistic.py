@@ -1,5 +1,7 @@
 """The best logistic model within |x·θ| ≤ b: between its two sides, whatever the rows are."""
 
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 from scipy.sparse import csr_array
 
-from groupwise.regret import logistic
+from groupwise.regret import logistic, refit
 from groupwise.regret.basis import factor_of, tidy
 from groupwise.regret.hindsight import Factor
 from groupwise.regret.logistic import (
@@ -16,12 +18,12 @@ from groupwise.regret.logistic import (
     Quadratic,
     Reference,
     Rows,
-    best_logistic,
     curvature,
 )
 from groupwise.regret.refit import losses, sigmoid
 
 DIGITS = 60
+best_logistic: Any = logistic.best_logistic  # both sides are numbers
 
 
 def loss(x, y, w, theta):
@@ -399,10 +401,9 @@ def test_both_sides_hold_whatever_the_solver_finds(problem, seed):
             settled=True,
         )
 
-    newton, interior = logistic.newton, logistic.interior
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logistic, "newton", lambda *given: astray(newton(*given)))
-        patch.setattr(logistic, "interior", lambda *given: astray(interior(*given)))
+        patch.setattr(logistic, "newton", lambda *given: astray(refit.newton(*given)))
+        patch.setattr(logistic, "interior", lambda *given: astray(refit.interior(*given)))
         found = best_logistic(Rows(x, y, w), bound)
     assert found.best <= found.high
     if not truth.uncertain:
@@ -434,6 +435,8 @@ def test_the_note_says_how_far_the_best_would_go():
     found = best_logistic(Rows(x, y, np.ones(400)), 1.0)
     assert f"|x·θ| = {reach:.3g} and loses {found.best - free.fun:.3g} less" in found.note
     assert best_logistic(Rows(x, y, np.ones(400)), 1.001 * reach).note == ""
+    alone = np.append(np.zeros(399), 1.0)[:, None]  # a level that one row has: no end to it
+    assert "without end" in best_logistic(Rows(np.hstack([x, alone]), y, np.ones(400)), 1.0).note
 
 
 # Rows that are gone

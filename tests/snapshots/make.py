@@ -737,7 +737,7 @@ REPLAYS: dict[str, dict[str, Any]] = {
     "sampled": {"play": "sample", "seed": 9, "learner": PORTFOLIO[1:3]},
     "specialists": {"aggregator": SPECIALISTS, "fractional": True},
     "forgetting": {"learner": [Ridge(1.0, forgetting=0.9), Ridge(0.5)]},
-    "log": {"loss": gw.losses.Log(floor=0.05)},
+    "log": {"loss": gw.losses.Log(floor=0.05), "learner": Ridge()},
     "absolute": {"loss": gw.losses.Absolute(-1.0, 2.0)},
     "not_clipped": {"loss": gw.losses.Square(-1.0, 2.0), "clip": False, "learner": Ridge(0.001)},
     "unbounded": {"loss": gw.losses.Unbounded()},

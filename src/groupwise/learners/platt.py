@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from groupwise.arrays import Index
 from groupwise.learners.logistic import Logistic, LogisticBank
 from groupwise.learners.recorders import Recorder
@@ -53,8 +55,7 @@ class PlattBank(LogisticBank):
 
     def begun(self, groups: Index) -> None:
         """Maps of new groups change nothing."""
-        for group in groups.tolist():
-            self.store.of(group).theta[:, 0] = 1.0
+        self.store.fill("theta", groups, np.ones((groups.size, len(self.learners), 1)))
 
     def recorder(self, loss: Loss) -> Recorder:
         """The same as for models, under another name."""

@@ -9,18 +9,19 @@ minimised is Σ w ℓ_y(x·θ), ℓ_y(ζ) = ln(1 + e^ζ) − y ζ, without a pen
     ℓ_y(ζ) ≥ ℓ_y(a) + g (ζ − a) + c/2 (ζ − a)²    for all |ζ| ≤ b,
 
 and with multipliers μ₊, μ₋ ≥ 0 also w ℓ_y(ζ) ≥ w ℓ_y(ζ) + μ₊ (ζ − b) + μ₋ (−ζ − b). Summed up
-over anchors a = x·θ̂, with v = w g + μ₊ − μ₋, no θ in the class loses less than
+over anchors a = x·θ̂, with v = w g + μ₊ − μ₋ and κ = w c, no θ in the class loses less than
 
-    Σ [w ℓ_y(a) − μ₊ (b − a) − μ₋ (b + a)] − ½ ‖P (v/√(w c))‖²,
+    Σ [w ℓ_y(a) − μ₊ (b − a) − μ₋ (b + a)] − ½ ‖P (v/√κ)‖²,
 
-where P projects on the columns of √(w c) X: the last term is ½ ∇ᵀ G⁺ ∇ with ∇ = Xᵀ v and
-G = Σ w c x xᵀ. A refit (``regret.refit``) makes ∇ and the terms with μ nearly 0, so that the two
+where P projects on the columns of √κ X: the last term is ½ ∇ᵀ G⁺ ∇ with ∇ = Xᵀ v, G = Σ κ x xᵀ.
+(A multiplier of a row near its bound is given as ν/2 (ζ² − b²) ≤ 0, ν a = μ₊ − μ₋, which bends
+too: κ = w c + ν.) A refit (``regret.refit``) makes ∇ and the terms with μ nearly 0, so that the two
 sides meet. What remains of ∇ is summed to 32 digits, and made smaller by solving with G, rounded
-as it may be, until it is small by the crudest bound: ‖P u‖ ≤ ‖z‖ + ‖Xᵀ√(w c) (u − z)‖ / σ for
-*every* z, where σ is the least singular value. That there is no σ between "0 exactly" (columns that
-are combinations of others, to the last bit) and what a triangular factor can tell from 0 is what
+as it may be, until it is small by the crudest bound: ‖P u‖ ≤ ‖z‖ + ‖Xᵀ√κ (u − z)‖ / σ for *every*
+z, where σ is the least singular value. That there is no σ between "0 exactly" (columns that are
+combinations of others, to the last bit) and what a triangular factor can tell from 0 is what
 :class:`regret.hindsight.Factor` and random sums modulo a prime are asked; where it cannot be told,
-the answer is uncertain.
+the answer is uncertain, unless it is not above what each row would lose with a model of its own.
 
 Rows that are gone are known by the same lower quadratics, added up when they came (at anchors of
 that time): (``constant``, R, z, ρ) with loss ≥ constant + ½ ‖R θ − z‖² + ½ ρ. R is off by rounding,
@@ -109,7 +110,7 @@ def curvature(anchors: Vector, bound: float) -> Vector:
     the anchor's side is where the quadratic comes closest.
 
     >>> curvature(np.array([0.0, 2.0, -8.0]), 8.0).round(6).tolist()
-    [0.10335, 0.032756, 0.000335]
+    [0.10335, 0.032701, 0.000335]
     """
     size = np.abs(anchors)
     left = bound - size
@@ -249,15 +250,21 @@ class _Group:
         fit = interior(problem, free.beta)
         if inside or self.rounded:
             return fit, ""  # what other rows lose beyond the bound is not known
-        less = float(np.ldexp(max(0.0, fit.value - free.value), -2 * self.root))
+        return fit, self._note(free, float(np.ldexp(fit.value - free.value, -2 * self.root)))
+
+    def _note(self, free: Fit, less: float) -> str:
+        """How far the best goes without the bound, and how much less it loses."""
+        reach = float(np.abs(free.zeta).max())
         step = free.direction / np.abs(free.direction).max()
-        sign = np.where(self.labels == 1.0, -step, np.where(self.labels == 0.0, step, abs(step)))
-        if sign.max() < SEPARATED:
-            return fit, f"without the bound |x·θ| grows without end, toward a loss {less:.3g} less"
-        reach = np.abs(free.zeta).max()
+        wrong = np.where(self.labels == 1.0, -step, np.where(self.labels == 0.0, step, abs(step)))
+        if free.settled:
+            return (
+                f"the best without the bound reaches |x·θ| = {reach:.3g} and loses {less:.3g} less"
+            )
+        if wrong.max() < SEPARATED:
+            return f"without the bound |x·θ| grows without end, toward a loss {less:.3g} less"
         return (
-            fit,
-            f"the best without the bound reaches |x·θ| = {reach:.3g} and loses {less:.3g} less",
+            f"the best without the bound goes beyond |x·θ| = {reach:.3g} and loses {less:.3g} less"
         )
 
     def point(self, fit: Fit) -> _Point:

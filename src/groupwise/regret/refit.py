@@ -25,8 +25,9 @@ NEWTON_STEPS, INTERIOR_STEPS, HALVINGS = 50, 80, 40
 CONVERGED = 1e-12
 """After a step of Newton that gains less than this, of weights that add up to 1, one more is all
 that the digits of a number allow."""
-OUTSIDE = 1e-6
-"""The same where it has left the class: what it finds there is only told, not used."""
+OUTSIDE, MORE = 1e-6, 2
+"""Where it has left the class, what it finds is only told, not used: from a gain of this on, so
+many further steps show whether there is an end to it."""
 GAP, SLOPE, STALLS = 1e-12, 1e-11, 3
 """The interior point method stops where multipliers times distances add up to less than the first
 and the slope in the basis is less than the second, or has so often not become half of what it
@@ -134,6 +135,7 @@ def newton(problem: Problem) -> Fit:
     beta, zeta, rest = np.zeros(rows.shape[1]), np.zeros(rows.shape[0]), -target
     nothing = np.zeros(len(zeta))
     value, gain, change = problem.value(zeta, rest), np.inf, nothing
+    late = 0
     if beta.size == 0:
         return Fit(beta, zeta, nothing, nothing, value, nothing)
     for _ in range(NEWTON_STEPS):
@@ -152,7 +154,8 @@ def newton(problem: Problem) -> Fit:
             size *= 0.5
         beta, zeta, rest = beta + size * step, zeta + size * change, rest + size * change_rest
         value = after
-        if last or (gain < OUTSIDE and np.abs(zeta).max(initial=0.0) > bound):
+        late += gain < OUTSIDE and np.abs(zeta).max(initial=0.0) > bound
+        if last or late > MORE:
             break
     value = max(0.0, value - 0.5 * gain)
     return Fit(beta, zeta, nothing, nothing, value, change, gain < CONVERGED)
