@@ -50,8 +50,8 @@ FOLLOWED = 1_000
 """Where there are more groups, only the largest have curves."""
 WIDE = 28
 """From so many features on, problems get markedly slower and points fewer."""
-REFITS = 300_000
-"""Rows of all groups on which logistic models may be fitted for curves: some five seconds."""
+REFITS = 400_000
+"""Rows, in all groups, that logistic models may be fitted to for curves: about four seconds."""
 FIT = 2_000
 """So many rows could be fitted while a fit to a few rows is made."""
 REFITTED, REFIT_POINTS = 6, 12
