@@ -456,3 +456,19 @@ def test_labels_in_parquet_and_json_lines(finished, tmp_path):
         succeed("run", tmp_path / name, "--target", "repaid", "--out", tmp_path / "out")
         found = predictions_of(tmp_path / "out" / "predictions.csv")
         assert [row["probability:true"] for row in found] == expected
+
+
+def test_labels_that_are_probabilities_themselves(tmp_path):
+    rows = [(*row[:2], (i % 5) / 4) for i, row in enumerate(people(80))]
+    data = write_rows(tmp_path / "data.csv", HEADER, rows)
+    options = ("--target", "repaid", "--task", "probability", "--out", tmp_path / "out")
+    assert "Labels are probabilities themselves" in succeed("run", data, *options).stdout
+    found = predictions_of(tmp_path / "out" / "predictions.csv")
+    losses = [
+        -float(row["label"]) * math.log(float(row["probability:1"]))
+        - (1 - float(row["label"])) * math.log(1 - float(row["probability:1"]))
+        for row in found
+    ]
+    assert regret_of(tmp_path / "out")["always_on"]["loss"] == pytest.approx(math.fsum(losses))
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "The column repaid, of probabilities, was predicted" in page

@@ -111,12 +111,18 @@ def test_a_label_that_is_given_away():
 
 
 def test_notes():
-    single, how_many, beyond = notes(ROWS, YES)
+    single, how_many, table = notes(ROWS, YES)
     assert single == "All labels are the same in b."
-    assert how_many.startswith("On 1 of 3 groups there is a better logistic model beyond the bound")
-    assert beyond == "b: the best without the bound loses 3 less."
+    assert str(how_many).startswith("On 1 of 3 groups there is a better logistic model beyond")
+    assert isinstance(table, Table)
+    (line,) = table.rows
+    assert [cell.text for cell in line] == ["b", "the best without the bound loses 3 less"]
+    assert table.note == ""
     many = [row(f"g{i}", 40, 1.0, 1.0, note="so") for i in range(chances.TOLD + 2)]
-    assert notes(many, YES)[-1] == "… and on 2 more, which regret.json has."
+    last = notes(many, YES)[-1]
+    assert isinstance(last, Table)
+    assert len(last.rows) == chances.TOLD
+    assert last.note == "… and 2 more, which regret.json has."
     assert notes([ROWS[0]], YES) == []
 
 

@@ -76,3 +76,9 @@ def test_labels_as_numbers():
     assert YES.encode(pa.array(["yes", "no"])).tolist() == [1.0, 0.0]
     assert COLOURS.encode(pa.array(["blue", "red"])).tolist() == [2.0, 0.0]
     assert Task(Log()).encode(pa.array([0.5, 1.0])).tolist() == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("classes", [["1", 1], [True, 2], [2, "b"]])
+def test_classes_that_files_cannot_tell_apart(classes):
+    with pytest.raises(DataError, match="not all texts, nor all numbers"):
+        Task(Log(classes=classes)).labelled(piece(["1"]), "y", "file")

@@ -30,7 +30,7 @@ Calibrations = Mapping[str, Mapping[str, CalibrationTable]]
 NOTE = (
     "Log loss: minus the logarithm of the probability that was given to what came, in nats per "
     "round; the less the better. Base rate: of who knows the share of every class in the group, "
-    "and nothing else. Best in hindsight: the logistic model that fits all the group’s rows best "
+    "and nothing else. Best in hindsight: the {best} that fits all the group’s rows best "
     "within the bound, fitted after the fact. Single model: one online logistic regression for "
     "everybody. Regret: loss beyond that of the best in hindsight, summed over the group’s rounds, "
     "in nats; below 0 every such model for the group was beaten. Certificate: the regret cannot be "
@@ -64,7 +64,7 @@ class Nats(Measure):
 
     @property
     def note(self) -> str:
-        return f"{NOTE} {self.small}"
+        return f"{NOTE.format(best=self._best)} {self.small}"
 
     @property
     def small(self) -> str:
@@ -156,7 +156,7 @@ class Nats(Measure):
 
     @property
     def _best(self) -> str:
-        return "logistic model" if len(self.classes) == 2 else "chain of logistic models"
+        return "chain of logistic models" if len(self.classes) > 2 else "logistic model"
 
     def _alone(self, row: Row) -> str:
         rate = self.base_rate(row)
@@ -191,10 +191,10 @@ def shares_of(tables: Mapping[str, CalibrationTable]) -> dict[str, list[float]]:
     return shares
 
 
-def notes(rows: Sequence[Row], measure: Nats) -> list[str]:
+def notes(rows: Sequence[Row], measure: Nats) -> list[str | Table]:
     """What to know of groups: one class only, and bests in hindsight that are beyond the bound."""
     single = [row["group"] for row in rows if max(measure.shares.get(row["group"], (0.0,))) == 1.0]
-    said = []
+    said: list[str | Table] = []
     if single:
         names = ", ".join(title_of(group) for group in single[:TOLD])
         more = f" and {len(single) - TOLD:,} more" if len(single) > TOLD else ""
@@ -203,11 +203,13 @@ def notes(rows: Sequence[Row], measure: Nats) -> list[str]:
     if noted:
         said.append(
             f"On {len(noted):,} of {len(rows):,} groups there is a better logistic model beyond "
-            "the bound that best in hindsight and certificates are for:"
+            "the bound that best in hindsight and certificates are for; losses are in nats, all "
+            "rounds together."
         )
-    said += [f"{title_of(row['group'])}: {row['note']}." for row in noted[:TOLD]]
-    if len(noted) > TOLD:
-        said.append(f"… and on {len(noted) - TOLD:,} more, which regret.json has.")
+        columns = Column("group", numeric=False), Column("beyond the bound", numeric=False)
+        lines = [(Cell(title_of(row["group"])), Cell(row["note"])) for row in noted[:TOLD]]
+        more = f"… and {len(noted) - TOLD:,} more, which regret.json has."
+        said.append(Table("", columns, tuple(lines), more if len(noted) > TOLD else ""))
     return said
 
 
@@ -230,10 +232,9 @@ def calibration(tables: Calibrations) -> Section:
     drawn = [row["group"] for row in order if row["ece"] is not None][:DRAWN]
     figure = reliability(every, drawn, title_of)
     if classes > 1:
-        whole = figure.caption.replace("positive labels", "rows of the class")
-        figure = replace(figure, caption=whole, y_label="share of rows of the class")
-    some = f"The {len(drawn)} worst of {len(order):,} {what}. " if len(drawn) < len(order) else ""
-    figure = replace(figure, caption=f"{some}{figure.caption}")
+        caption = figure.caption.replace("positive labels", "rows of the class")
+        caption = caption.replace("groups", what)
+        figure = replace(figure, caption=caption, y_label="share of rows of the class")
     blocks.append(Illustration(figure, inline(figure, draw(figure, pdf=False))))
     blocks.append(_beside(every, [row["group"] for row in order][: TOLD + 10], classes))
     return Section("Calibration", "calibration", blocks)

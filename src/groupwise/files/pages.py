@@ -38,7 +38,7 @@ def run_page(finished: "Finished") -> str:
     rows, measure = finished.rows, finished.measure
     gained = measure.most_gained(rows)
     lead = [
-        f"{_what(finished.plan)} was predicted for {finished.scan.rows:,} rows "
+        f"{_what(finished)} was predicted for {finished.scan.rows:,} rows "
         "one after another, each before its label was learned from, with a model for everybody and "
         f"one for each of {len(rows) - 1:,} groups. {_certified(rows)}"
     ]
@@ -106,11 +106,13 @@ def _certified(rows: Sequence[Row]) -> str:
     return "On every group the regret is below its certificate, as it must be."
 
 
-def _what(plan: "Plan") -> str:
+def _what(done: "Finished") -> str:
     """What was predicted."""
-    target, task = shown(plan.target), plan.task
+    target, task = shown(done.plan.target), done.plan.task
     if not task.is_chance:
         return f"The column {target}"
+    if task.loss.classes is None and done.scan.columns[done.plan.target].distinct > len(task.names):
+        return f"The column {target}, of probabilities,"
     if task.name == CLASSES:
         return f"The probability of each of {len(task.names)} classes of {target}"
     return f"The probability that {target} is {quoted(task.names[1])}, not {quoted(task.names[0])},"
@@ -146,6 +148,8 @@ def _curves(done: "Finished") -> Illustration:
     style: Literal["solid", "marked"] = "marked" if measure.slow else "solid"
     drawn = {row["group"]: done.curves[row["group"]].drawn() for row in rows}
     followed = [row for row in rows if drawn[row["group"]].time.size > POINTS]
+    if measure.slow:
+        followed = sorted(followed, key=lambda row: -row["rounds"])
     chosen = (followed or rows)[:SHORT]
     for group in (row["group"] for row in chosen):
         curve = drawn[group]
@@ -159,8 +163,8 @@ def _curves(done: "Finished") -> Illustration:
             ),
         )
         panels.append(Panel(title_of(group, PANEL_NAME), lines))
-    which = "largest" if measure.slow else "worst"
-    some = f"The {len(chosen)} {which} of {len(rows):,} groups. " if len(rows) > len(chosen) else ""
+    which = f"{len(chosen)} large ones" if measure.slow else f"The {len(chosen)} worst"
+    some = f"{which} of {len(rows):,} groups. " if len(rows) > len(chosen) else ""
     figure = Figure(
         "regret",
         f"{some}Regret against {BEST} so far, as the group’s rounds go by. A line that flattens "

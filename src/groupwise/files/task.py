@@ -87,7 +87,14 @@ class Task:
         if self.is_chance and not isinstance(self.classes[0], str):
             column = _truth(column)
         if self.loss.classes is not None:
-            known = compute.is_in(column, value_set=pa.array(self.classes).cast(column.type))
+            try:
+                classes = pa.array(self.classes).cast(column.type)
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                raise DataError(
+                    f"The classes {listed(self.names)} are not all texts, nor all numbers, which "
+                    "files cannot tell apart. Learn such labels in Python."
+                ) from None
+            known = compute.is_in(column, value_set=classes)
             if not compute.all(known).as_py():
                 row = compute.index(known, False).as_py()
                 value = column[row].as_py()
