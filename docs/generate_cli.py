@@ -40,16 +40,16 @@ groupwise compare logged.csv --target charges --prediction my_model --groups "se
 
 What the label is, is found out from its column, and printed:
 
-| the column holds | what is predicted |
-|---|---|
-| 0 and 1, or two texts such as no and yes, false and true, <=50K and >50K | the probability of one of the two, the *positive* value: the second in order (1, true, yes, >50K), or what `--positive` says |
-| three to 20 texts | a probability for each of these classes |
-| other numbers, however few | a number |
+- 0 and 1, or two texts such as no and yes, false and true, <=50K and >50K: what is predicted is
+  the probability of one of the two, the *positive* value. That is the second in order (1, true,
+  yes, >50K), or what `--positive` says.
+- Three to 20 texts: a probability for each of these classes.
+- Other numbers, however few: a number.
 
-`--task probability`, `--task classes` and `--task number` say it instead: a column of 0 and 1 may be
-run as a number, one of 1, 2 and 3 as classes, and one of numbers from 0 to 1 as probabilities, which
-are labels too. `--classes "red, green, blue"` names the classes beforehand, also those that have yet
-to come. A range says that the label is a number.
+`--task probability`, `--task classes` and `--task number` say it instead: a column of 0 and 1 may
+be run as a number, one of 1, 2 and 3 as classes, and one of numbers from 0 to 1 as probabilities,
+which are labels too. `--classes "red, green, blue"` names the classes beforehand, also those that
+have yet to come. A range says that the label is a number.
 
 ```sh
 groupwise run adult.csv --target income
@@ -62,10 +62,10 @@ hindsight is a logistic model with |x·θ| within a bound (`bound = 8.0` in the 
 regret and certificate the report shows calibration, with the error that chance alone would explain.
 
 `compare` takes the logged probability of the positive value, in a column called as the model or
-`my_model:>50K`. Of three classes and more it takes one column each, `my_model:red`, `my_model:green`
-and so on (or `my_model_red`), which add up to 1 within 0.02 and are divided by their sum. A
-probability below 1e-15 of what then came counts as 1e-15, and the report says how often: the loss
-would be infinite.
+`my_model:>50K`. Of three classes and more it takes one column each, `my_model:red`,
+`my_model:green` and so on (or `my_model_red`), which add up to 1 within 0.02 and are divided by
+their sum. A probability below 1e-15 of what then came counts as 1e-15, and the report says how
+often: the loss would be infinite.
 
 A label that is missing is an error, and so are texts such as NA among others, unless `--classes`
 names them. A class that is in one row only, or classes that differ in capitals alone, are pointed

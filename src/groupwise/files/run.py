@@ -187,9 +187,9 @@ class Following:
             return ()
         self._spent += work
         whole = self.task.loss.nodes * (rows * self.scan.rows / self.done / 2.0 + FIT * groups)
-        many = int(min(REFITS / whole, REFIT_POINTS))
-        step = self.scan.rows / many if many >= LEAST else self.done
-        self._next = self.done + step
+        many = REFITS / whole
+        even = self.scan.rows / min(many, REFIT_POINTS)
+        self._next = self.done + (even if many >= LEAST else self.done)
         return self.record(groups)
 
     def record(self, largest: int | None = None) -> "RegretTable":
