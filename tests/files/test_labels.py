@@ -208,7 +208,7 @@ def test_a_plan_as_toml_asks_for_the_same(tmp_path, labels):
     (tmp_path / "c.toml").write_text(made.toml())
     again = make_plan(found, read_config(tmp_path / "c.toml"))
     assert again.task == made.task
-    assert (again.learner, again.parameters) == ("logistic", {"penalty": 1.0, "bound": 5.0})
+    assert (again.learner, again.parameters) == ("logistic", {"penalty": 0.1, "bound": 5.0})
     assert again.aggregator == "specialists"
     assert again.looked_ahead == ()
-    assert again.model().learners == (Logistic(bound=5.0),)
+    assert again.model().learners == (Logistic(penalty=0.1, bound=5.0),)

@@ -30,6 +30,8 @@ Features = dict[str, tuple[float, float] | Hashed | None]
 
 FEW = 24
 """Whole numbers with so few values are proposed as groups: hours of the day still are."""
+PENALTIES = {False: 1.0, True: 0.1}
+"""For numbers, and for probabilities: columns are scaled to [0, 1], and odds are of any size."""
 LEVELS = 50
 """A text column with more levels is neither proposed as groups nor a feature."""
 MANY = 1_000
@@ -249,7 +251,8 @@ def _parts(request: Request, task: Task) -> dict[str, Any]:
     if request.bound is not None and learner != "logistic":
         raise ConfigurationError(f"bound is for --learner logistic, not for {learner}.")
     bound = {} if request.bound is None else {"bound": request.bound}
-    parameters = {"penalty": request.penalty, **bound}
+    penalty = PENALTIES[chance] if request.penalty is None else request.penalty
+    parameters = {"penalty": penalty, **bound}
     return {"learner": learner, "aggregator": aggregator, "parameters": parameters}
 
 

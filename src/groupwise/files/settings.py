@@ -32,7 +32,7 @@ class Request:
     drop: tuple[str, ...] = ()
     learner: str | None = None
     aggregator: str | None = None
-    penalty: float = 1.0
+    penalty: float | None = None
     bound: float | None = None
     indicators: bool | None = None
     intercept: bool = True
