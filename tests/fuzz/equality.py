@@ -324,7 +324,7 @@ def drive(model, rows, labels, events, draw):
             model = disturbed(draw, model, rows, 0.15)
         if what == "predict":
             tickets[t] = model.predict(rows[t])
-            told.append(tickets[t].prediction)
+            told.append(shown(tickets[t].prediction))
             continue
         ticket = tickets.pop(t)
         if draw is not None and draw.random() < 0.2:
@@ -343,9 +343,10 @@ def numbers(draw, count):
     stream = Stream(draw)
     while sum(len(chunk[TARGET]) for chunk in stream.chunks) < count:
         stream = Stream(draw)
+    model = model_for(draw, stream)
     labels = [y for chunk in stream.chunks for y in chunk[TARGET]]
     plain = [{k: v for k, v in chunk.items() if k != TARGET} for chunk in stream.chunks]
-    return model_for(draw, stream), [row for one in plain for row in dicts(one)], labels
+    return model, [row for one in plain for row in dicts(one)], labels
 
 
 def paying(draw, count):

@@ -29,6 +29,7 @@ def kinds(case, numbers, seed=0):
     return {one.kind for number in numbers for one in try_case(case, seed, number).violations}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_few_cases_find_nothing(program):
     said: list[str] = []

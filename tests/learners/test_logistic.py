@@ -78,7 +78,7 @@ def recursion(x, y, w, penalty=1.0, bound=8.0):
         return np.array(advice), float(minimum), float(determinant), float(batch)
 
 
-def stream(seed, rows=60, width=4, kind="plain"):
+def stream(seed, rows=40, width=4, kind="plain"):
     """One group's rows, 0/1 or soft labels, weights."""
     generator = np.random.default_rng(seed)
     x = generator.normal(size=(rows, width))
