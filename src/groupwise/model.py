@@ -293,14 +293,15 @@ class Groupwise(Locked):
 
     # What was lost, and what can be said about it.
 
-    def regret(self, largest: int | None = None) -> RegretTable:
+    def regret(self, largest: int | None = None, progress: bool = False) -> RegretTable:
         """Regret and certificate of every group over the settled rounds.
 
         ``largest`` asks only for so many groups: those with most rounds, the largest first.
+        ``progress`` shows a bar.
         """
         with self.lock:
             known = self._registry.names, len(self._encoder.names)
-            return regret_table(self._reduction, *known, self._version, largest)
+            return regret_table(self._reduction, *known, self._version, largest, progress)
 
     def calibration(self, largest: int | None = None, of: Any = None) -> CalibrationTable:
         """Calibration of every group, or of the ``largest``: of probabilities, as issued.

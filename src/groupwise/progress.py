@@ -3,16 +3,18 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from typing import TypeVar
 
 PATIENCE = 2.0
 """Seconds before a bar appears: what is done sooner needs none."""
 BETWEEN = 0.2
 """Seconds between two states of a line."""
 
+T = TypeVar("T")
 Advance = Callable[..., None]
 """Takes how many rows are done now, and where the bar then is; by default at the rows so far."""
 
@@ -30,6 +32,14 @@ def progress_bar(total: int, what: str, show: bool = True, unit: str = "rows") -
         return
     with (_bar if find_spec("rich") else _line)(total, what, unit) as advance:
         yield advance
+
+
+def stepping(things: Sequence[T], what: str, show: bool, unit: str) -> Iterator[T]:
+    """These things, one after another, with a bar that says how far it is."""
+    with progress_bar(len(things), what, show, unit) as advance:
+        for thing in things:
+            yield thing
+            advance(1)
 
 
 @contextmanager

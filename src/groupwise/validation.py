@@ -71,7 +71,10 @@ def as_loss(loss: Loss | None) -> Loss:
     if loss is None:
         return Square()
     if not isinstance(loss, Loss):
-        raise ConfigurationError(f"{loss!r} is not a loss; use gw.losses.Square(low, high).")
+        raise ConfigurationError(
+            f"{loss!r} is not a loss; use gw.losses.Square(low, high), or gw.losses.Log() for "
+            "probabilities."
+        )
     return loss
 
 

@@ -33,7 +33,7 @@ def finished(tmp_path_factory):
 def test_the_page_says_what_was_run_and_what_was_found(finished):
     page = run_page(finished)
     assert "people.csv: regret on every group" in page
-    assert "On every group the regret is below its certificate" in page
+    assert "On every group the regret of groupwise is below its certificate" in page
     assert "A look ahead: the range of the label" in page
     assert "sex, age cut at 30, 50, age &gt;= 60, city &amp; sex" in page
     assert finished.scan.source.sha256 in page

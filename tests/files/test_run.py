@@ -76,7 +76,7 @@ def test_probabilities_are_fitted_along_the_way_while_there_is_time(
         noted = []
         for _ in following.pieces("test", 1, False):
             noted += [(following.done, list(table)) for table in [following.reached()] if table]
-        finished = following.finished()
+        finished = following.finished(progress=False)
     assert len(noted) == tables  # of at most REFIT_POINTS, which is 3 here
     assert all(len(table) <= running.REFITTED for _, table in noted)
     assert len(finished.rows) == 6

@@ -163,3 +163,5 @@ def show_summary(finished: "Finished") -> None:
     show(console(), summary(finished.rows, finished.measure, finished.players))
     for sentence in finished.verdicts:
         typer.echo(sentence)
+    if finished.plan.task.is_chance:
+        typer.echo(f"Regret is against {finished.table.comparator}.")

@@ -31,7 +31,10 @@ def regret(
     show(console(), summary(measure.ranked(table.rows), measure, first=first))
     typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")
     if any(row["best_kind"] == "bracket" for row in table.rows):
-        typer.echo("Where the best is a range, it lies within, and regret is what it is at most.")
+        typer.echo(
+            "Where the best is a range, it lies within, and regret is what it is at most: of every "
+            "group a snapshot keeps some rows only. The run that made it had all of them."
+        )
 
 
 def predict(

@@ -103,7 +103,7 @@ def _certified(rows: Sequence[Row]) -> str:
     over = sum(row["regret"] > row["certificate"] * (1 + 1e-9) + 1e-9 for row in rows)
     if over:
         return f"On {over:,} groups the regret is above the certificate, which must not be."
-    return "On every group the regret is below its certificate, as it must be."
+    return "On every group the regret of groupwise is below its certificate, as it must be."
 
 
 def _what(done: "Finished") -> str:
@@ -123,7 +123,8 @@ def _bound(rows: Sequence[Row]) -> list[str]:
     everybody = (row for row in rows if row["group"] == ALWAYS_ON and row.get("note"))
     return [
         "Best in hindsight are models within a bound, and certificates are for these alone. On "
-        f"everybody {row['note']}. A larger bound (bound = … in the settings) takes more models in."
+        f"everybody {row['note']}. A larger bound takes more models in: a line such as bound = 12, "
+        "near the top of the settings."
         for row in everybody
     ]
 

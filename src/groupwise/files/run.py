@@ -27,7 +27,7 @@ from groupwise.files.scan import Scan
 from groupwise.files.snapshots import Reading, save
 from groupwise.files.tables import OURS, Measure, Row, afterwards
 from groupwise.files.text import quoted
-from groupwise.progress import patiently, progress_bar
+from groupwise.progress import progress_bar
 from groupwise.regret.curves import Curve, Recorder
 from groupwise.report.page import versions
 from groupwise.report.tables import json_text
@@ -192,12 +192,12 @@ class Following:
         self._next = self.done + (even if many >= LEAST else self.done)
         return self.record(groups)
 
-    def record(self, largest: int | None = None) -> "RegretTable":
+    def record(self, largest: int | None = None, progress: bool = False) -> "RegretTable":
         """Take down the table of all groups, or of the largest."""
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):  # solves many small problems sooner than several threads do
-            table = self.model.regret(largest)
+            table = self.model.regret(largest, progress)
         for name, scores in self.scores.items():
             for row in table:
                 row[self.players[name]] = scores.losses[row["group"]] - row["best_loss"]
@@ -205,10 +205,9 @@ class Following:
             recorder.record(self.done, ({**row, "regret": row[key]} for row in table))
         return table
 
-    def finished(self) -> Finished:
+    def finished(self, progress: bool) -> Finished:
         """What came of it, when all rows are learned."""
-        with patiently("finding the best model of every group in hindsight."):
-            table = self.record()
+        table = self.record(progress=progress)
         seconds = time.monotonic() - self._started
         curves = {key: recorder.curves() for key, recorder in self.recorders.items()}
         calibration: dict[str, Mapping[str, CalibrationTable]] = {}
@@ -255,7 +254,7 @@ def run(
                 labels = piece.frame.column(plan.target)
                 write(piece.numbers, predictions, labels, joined(result.memberships[0]))
                 following.reached()
-        finished = following.finished()
+        finished = following.finished(progress)
         save(following.model, files.path(MODEL), Reading(plan.target, plan.kinds))
         files.path(REGRET).write_text(json_text(record(finished)), "utf-8")
         files.path(REPORT).write_text(run_page(finished), "utf-8")
@@ -274,7 +273,7 @@ def compare(
     following = Following(found, plan)
     for _ in following.pieces("compare", jobs, progress):
         following.reached()
-    compared = following.finished()
+    compared = following.finished(progress)
     if out is not None:
         with outputs(out) as files:
             files.path(COMPARISON).write_text(json_text(record(compared)), "utf-8")

@@ -19,7 +19,6 @@ from groupwise.files.rows import AT_MOST, in_file, in_file_order
 from groupwise.files.scan import Kind, scan
 from groupwise.files.tables import OURS, Measure
 from groupwise.files.task import Task
-from groupwise.progress import patiently
 from groupwise.writing import alone, replaced
 
 if TYPE_CHECKING:
@@ -69,8 +68,7 @@ def look(path: Path) -> "tuple[RegretTable, Measure, dict[str, Any]]":
     """The regret table of a snapshot, what its figures mean, and calibration by class, if any."""
     model, reading = load(path)
     task = Task(model.loss)
-    with patiently("finding the best model of every group in hindsight."):
-        table = model.regret()
+    table = model.regret(progress=True)
     if not task.is_chance:
         return table, Measure(reading.target, model.loss.unit), {}
     tables = calibration_of(model, task)

@@ -18,6 +18,7 @@ true figure is at most that. An ``ece`` above it is hardly chance; with many gro
 above it by chance.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -76,7 +77,7 @@ class Sums(NamedTuple):
     group: str
     rounds: float
     loss: float
-    """Σ w of the log loss, in nats."""
+    """Σ w of the log loss, in nats; not a number where it is not of this class alone."""
     brier: float
     """Σ w (p − y)²."""
     bins: Vector
@@ -250,7 +251,9 @@ def _sums(group: str, bins: Bins, unit: float, rounds: float | None = None, even
     """What is known of a group that has had so many rounds in all, of losses in this unit."""
     counted = float(bins.rounds[0])
     before = 0.0 if rounds is None else rounds - counted
-    loss, brier = unit * float(bins.loss[0]), float(bins.brier[event])
+    # With three classes and more the loss is of them all, not of the one that is looked at.
+    loss = unit * float(bins.loss[0]) if len(bins.brier) == 1 else math.nan
+    brier = float(bins.brier[event])
     return Sums(group, counted, loss, brier, bins.sums[event].copy(), before)
 
 
@@ -277,7 +280,7 @@ def _row(sums: Sums) -> dict[str, Any]:
             "mean_prediction": prediction,
             "gap": float((predicted - positive).sum()) / total,
             "brier": sums.brier / total,
-            "log_loss": sums.loss / total,
+            "log_loss": None if math.isnan(sums.loss) else sums.loss / total,
             **_auc(positive, negative),
             "ece": float(np.abs(predicted - positive).sum()) / total,
             "ece_95": expected_error(weights, squares, predicted),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from groupwise.groups import ALWAYS_ON
+from groupwise.progress import stepping
 from groupwise.protocols import BRACKET, Hindsight
 from groupwise.regret.certificate import aggregator_bounds, certify, totals
 from groupwise.regret.printed import Printed, text
@@ -99,12 +100,14 @@ def regret_table(
     features: int,
     settled: int,
     largest: int | None = None,
+    progress: bool = False,
 ) -> RegretTable:
     """The table for groups 0 … len(names) − 1, or for the ``largest`` of them."""
     unit = reduction.loss.unit
     bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
     rows: list[dict[str, Any]] = []
-    for g in in_order(reduction.books, names, largest):
+    order = in_order(reduction.books, names, largest)
+    for g in stepping(order, "best in hindsight", progress, "groups"):
         own = totals(reduction.books.of(g))
         known = reduction.hindsight(g, features) or Hindsight(float(own.expert_loss.min()))
         best = known.best

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groupwise.arrays import Vector
@@ -138,11 +138,10 @@ def rich_table(table: Table) -> "RichTable":
         title_justify="left",
         caption_justify="left",
     )
-    spanned = any(column.span for column in table.columns)
-    for previous, column in pairwise([Column(""), *table.columns]):
-        span = column.span if column.span != previous.span else ""
+    spans = _spread(table)
+    for span, column in zip(spans, table.columns, strict=True):
         laid_out.add_column(
-            Text(f"{span}\n{column.title}" if spanned else column.title),
+            Text(f"{span}\n{column.title}" if any(spans) else column.title),
             justify="right" if column.numeric else "left",
             no_wrap=True,
             vertical="bottom",
@@ -150,6 +149,22 @@ def rich_table(table: Table) -> "RichTable":
     for row in table.rows:
         laid_out.add_row(*(Text(cell.text, style=STYLES[cell.mark]) for cell in row))
     return laid_out
+
+
+def _spread(table: Table) -> list[str]:
+    """The wider headings, word by word over the columns that they stand over, as there is room."""
+    found: list[str] = []
+    words: list[str] = []
+    for i, column in enumerate(table.columns):
+        if i == 0 or column.span != table.columns[i - 1].span:
+            words = column.span.split()
+        room = max([len(column.title), *(len(row[i].text) for row in table.rows)])
+        last = i + 1 == len(table.columns) or table.columns[i + 1].span != column.span
+        taken: list[str] = []
+        while words and (last or not taken or len(" ".join([*taken, words[0]])) <= room):
+            taken.append(words.pop(0))
+        found.append(" ".join(taken))
+    return found
 
 
 def escape(text: str) -> str:
