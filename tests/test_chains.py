@@ -462,6 +462,13 @@ def test_what_a_prediction_loses():
     shares = {"red": 0.5, "green": 0.25, "blue": 0.125, "grey": 0.125}
     assert model.loss_of(shares, "green") == math.log(4)
     assert model.loss_of(list(shares.values()), "grey") == math.log(8)
+    turned = dict(reversed(shares.items()))
+    assert [model.loss_of(turned, name) for name in shares] == [
+        model.loss_of(shares, name) for name in shares
+    ]
+    assert model.loss_of({**shares, "red": 0.0}, "red") == math.inf
+    with pytest.raises(ConfigurationError, match="4 classes"):
+        model.loss_of({"red": 1.0}, "red")
 
 
 # What does not go together.

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import pickle
 from decimal import Decimal, localcontext
 from typing import Any
@@ -52,7 +53,7 @@ def test_log_loss_takes_numbers_and_booleans(label, number):
     assert type(found) is float
 
 
-@pytest.mark.parametrize("label", [-0.1, 1.5, 2, float("inf"), -1e-9])
+@pytest.mark.parametrize("label", [-0.1, 1.5, 2, float("inf"), -1e-9, 10**400])
 def test_a_label_outside_the_unit_interval_is_none(label):
     with pytest.raises(LabelError, match=r"outside \[0, 1\].*losses.Log\(classes=\[...\]\)"):
         gw.losses.Log().encode(label)
@@ -95,6 +96,7 @@ def test_labels_are_the_names_of_classes(classes):
         ([1, 1.0], "twice"),
         ("yes", "list of names"),
         (3, "list of names"),
+        ({"a", "b"}, "list of names"),
         ([None, "a"], "None cannot be"),
         ([("a",), "b"], "cannot be"),
         ([["a"], "b"], "cannot be"),
@@ -375,6 +377,15 @@ def test_nobody_awake_is_as_likely_as_not():
     ticket = model.predict({"sex": None, "age": None, "u": 1.0})
     assert ticket.prediction == {"no": 0.5, "yes": 0.5}
     assert gw.Ticket.from_json(ticket.to_json()).prediction == ticket.prediction
+
+
+def test_what_a_prediction_loses():
+    model = model_of(gw.losses.Log(classes=YES))
+    shares = {"yes": 0.75, "no": 0.25}
+    assert model.loss_of(shares, "no") == model.loss_of([0.25, 0.75], "no") == math.log(4.0)
+    assert model.loss_of(shares, "yes") == pytest.approx(model.loss_of(0.75, "yes"), rel=1e-15)
+    floored = gw.Groupwise([], loss=gw.losses.Log(0.01, classes=YES))
+    assert floored.loss_of(shares, "no") == pytest.approx(math.log(4.0, 100.0), rel=1e-15)
 
 
 def test_partial_feedback_keeps_names(tmp_path):

@@ -91,6 +91,44 @@ def test_counts_that_are_none_are_damage(path, key, value):
         gw.load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("labels", lambda a: a[None]),
+        ("labels", lambda a: a + 1.0),
+        ("labels", lambda a: a - 1.0),
+        ("labels", lambda a: a.astype(np.int64)),
+        ("values", lambda a: a * 1e200),
+        ("weights", lambda a: -a),
+        ("groups", lambda a: np.zeros_like(a)),
+        ("groups", lambda a: a + 1),
+        ("indices", lambda a: a - 1),
+        ("members", lambda a: a[::-1].copy()),
+    ],
+)
+def test_kept_rows_that_are_none_are_damage(name, change, tmp_path):
+    model = gw.Groupwise([gw.by("g")], loss=gw.losses.Log())
+    for row, label in stream(5):
+        model.learn_one(row, float(label > 0.5))
+    model.save(tmp_path / "a.gw")
+    snapshot = crafted.opened(tmp_path / "a.gw")
+    snapshot.arrays[f"rows.{name}"] = change(snapshot.arrays[f"rows.{name}"])
+    crafted.written(tmp_path / "a.gw", snapshot)
+    with pytest.raises(SnapshotError, match="kept row"):
+        gw.load(tmp_path / "a.gw")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("hindsight.factor", 1e308), ("aggregator.mass", -1.0)]
+)
+def test_numbers_that_cannot_be_are_damage(path, name, value):
+    snapshot = crafted.opened(path)
+    snapshot.arrays[name].flat[0] = value
+    crafted.written(path, snapshot)
+    with pytest.raises(SnapshotError, match=name):
+        gw.load(path)
+
+
 def repacked(path, change=lambda info, data: data, again=(), kind=zipfile.ZIP_STORED):
     """The same members, each as ``change`` makes it; those ``again`` are there twice."""
     with zipfile.ZipFile(path) as file:

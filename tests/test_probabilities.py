@@ -74,3 +74,17 @@ def test_regret_stays_below_the_certificate(keep_rows):
 def test_regret_stays_below_the_certificate_on_300_streams(keep_rows):
     largest = max(max(ratios(seed, keep_rows)) for seed in range(300))
     assert largest > 0.9  # the bound is nearly reached
+
+
+@pytest.mark.parametrize("classes", [None, [0, 1, 2]])
+def test_no_row_is_kept_and_features_are_as_small_as_numbers_get(classes):
+    model = gw.Groupwise(
+        [], learner=Logistic(bound=0.01, keep_rows=0), loss=Log(classes=classes), intercept=False
+    )
+    generator = np.random.default_rng(0)
+    for _ in range(6):
+        row = {"u": 5e-324 * float(generator.integers(1, 5))}
+        model.learn_one(row, int(generator.integers(2)))
+    (found,) = model.regret()
+    assert found["best_kind"] == "bracket"
+    assert 0.0 <= found["best_low"] <= found["best_high"] <= 12 * np.log(2.0)

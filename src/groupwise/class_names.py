@@ -1,5 +1,7 @@
 """Labels that are names of declared classes, and the numbers that stand for them."""
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +13,8 @@ ClassName = str | bool | int | float
 """What may be the name of a class: what JSON keeps and gives back as it was."""
 MOST = 1_000
 """A chain has a learner for each class but the last: beyond this there is no room for them."""
+NO_LIST = (str, bytes, set, frozenset)
+"""What has no order of its own, or is one name."""
 LISTED = 20
 """So many classes are listed in a message."""
 
@@ -25,7 +29,7 @@ class ClassNames:
     """
 
     def __init__(self, names: Any) -> None:
-        if isinstance(names, (str, bytes)) or not hasattr(names, "__iter__"):
+        if isinstance(names, NO_LIST) or not hasattr(names, "__iter__"):
             raise ConfigurationError(f"classes must be a list of names, not {names!r}.")
         self.names: tuple[ClassName, ...] = tuple(
             x.item() if isinstance(x, np.generic) else x for x in names
@@ -86,3 +90,19 @@ def unknown(label: object) -> LabelError:
         f"The label is {'NaN' if label != label else label}. Settle the ticket when the label is "
         "known, or drop it with model.forget(ticket)."
     )
+
+
+def loss_of_class(prediction: Any, names: Sequence[ClassName], number: int) -> float:
+    """−ln of what a prediction gives to a class: a mapping by name, or in their order.
+
+    >>> loss_of_class({"no": 1.0, "yes": 0.0}, ["no", "yes"], 1)
+    inf
+    """
+    by_name = isinstance(prediction, Mapping)
+    if len(prediction) != len(names) or (by_name and names[number] not in prediction):
+        raise ConfigurationError(
+            f"{prediction!r} is no prediction: give every one of the {len(names)} classes its "
+            "probability."
+        )
+    share = float(prediction[names[number] if by_name else number])
+    return -math.log(share) if share > 0.0 else math.inf

@@ -1,12 +1,12 @@
 """Classes that have names: what is shown of two, and Algorithm 1 for three and more."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from groupwise.arrays import Index, Vector
+from groupwise.class_names import loss_of_class
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import classes, rounds
 from groupwise.kernels.stretch import addressed
@@ -95,8 +95,8 @@ class ClassReduction(Reduction):
 
     def loss_of(self, prediction: Any, label: Any) -> float:
         """The loss of one prediction: probabilities by class, or in the order of the classes."""
-        shares = list(prediction.values()) if isinstance(prediction, Mapping) else prediction
-        return -math.log(shares[int(label)])
+        assert self.loss.classes is not None
+        return loss_of_class(prediction, self.loss.classes, int(label))
 
     def rest(self, row: Row) -> Play:
         """The play where nobody is awake: all classes alike."""

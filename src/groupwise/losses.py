@@ -139,7 +139,10 @@ class Loss:
                 return float(label)
             if isinstance(label, bool) or not isinstance(label, Real):
                 raise LabelError(f"Label {label!r} is not a number. {self._kinds}")
-        number = float(label)
+        try:
+            number = float(label)
+        except OverflowError:  # a whole number beyond all floats
+            number = math.inf if label > 0 else -math.inf
         if math.isnan(number):
             raise unknown(number)
         if not self.low <= number <= self.high:

@@ -21,12 +21,13 @@ is the same, as learners do not depend on what is played. Learners are behind
 :class:`groupwise.protocols.Bank`, be they compiled or plain Python, of numbers, labels or paths.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from groupwise.arrays import LARGEST, Index, Vector
+from groupwise.class_names import loss_of_class
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
 from groupwise.kernels.compiled import ready
@@ -326,6 +327,9 @@ class Reduction:
         if self.actions:
             costs, offset = self.loss.linear(label)
             return float((np.atleast_1d(prediction) @ costs + offset) / self.loss.unit)
+        names = self.loss.classes
+        if names is not None and (isinstance(prediction, Mapping) or np.ndim(prediction) > 0):
+            return loss_of_class(prediction, names, int(label)) / self.loss.scale
         return float(value(self._settings.loss, self.loss.scale, prediction, label))
 
     def scored(self, advice: Any, probabilities: Vector, costs: Any) -> tuple[Vector, float]:

@@ -33,6 +33,11 @@ NEVER_NEGATIVE = (
 )
 """Figures that are sums of what is at least 0."""
 
+SCALED = (".factor", ".held", ".few", ".lengths")
+"""Features times the root of a weight, and lengths of columns."""
+FARTHEST = 1e40 * LARGEST**2
+"""None of them is larger, nor are sums of products where they stand for a factor."""
+
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The model that its ``save`` wrote, wrappers included; it continues bit for bit.
@@ -166,6 +171,8 @@ def _check_numbers(arrays: archive.Arrays) -> None:
             raise ValueError(f"{name} holds a number that is not finite")
         if name.endswith(NEVER_NEGATIVE) and (array < 0.0).any():
             raise ValueError(f"{name} is below 0")
+        if name == "aggregator.mass" and (array <= 0.0).any():
+            raise ValueError(f"{name} is not above 0")
         if name.endswith(".strength") and (array < 1.0 / LARGEST).any():
             raise ValueError(f"{name} is not above 0")
         if name.endswith(".waiting"):
@@ -178,3 +185,5 @@ def _check_numbers(arrays: archive.Arrays) -> None:
             most = arrays.get("columns.count", 0) if name.endswith(".columns") else MOST
             if ((array < least) | (array > most)).any():
                 raise ValueError(f"{name} is no count")
+        if part == "hindsight" and name.endswith(SCALED) and (np.abs(array) > FARTHEST).any():
+            raise ValueError(f"{name} is beyond what there is")

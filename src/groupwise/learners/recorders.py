@@ -108,7 +108,7 @@ class LogisticRecorder(Recorder):
         self.each = nodes or 1
         what = "the best logistic model" if nodes is None else "the best chain of logistic models"
         self.comparator = f"{what} with |x·θ| ≤ {bound:g} in hindsight"
-        self.rows = KeptRows(limit)
+        self.rows = KeptRows(limit, float(self.each))
         for node in range(self.each):
             name = "" if node == 0 else str(node)
             self.stores |= _sums(name, np.array([0.0, node, self.each]))

@@ -287,7 +287,7 @@ class _Group:
         )
         free = newton(problem)
         inside = np.abs(free.zeta).max(initial=0.0) < self.bound
-        if inside and free.settled:
+        if (inside and free.settled) or not free.zeta.size:
             return free, ""
         fit = interior(problem, free.beta)
         if inside or self.rounded:

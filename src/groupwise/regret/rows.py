@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from groupwise.arrays import Flags, Index, Vector, enlarge
+from groupwise.arrays import LARGEST, Flags, Index, Vector, enlarge
 from groupwise.kernels.cells import Cells
 
 AT_ONCE = 1024
@@ -93,8 +93,10 @@ class KeptRows:
            [1., 0., 3.]]), array([0., 1.]))
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, largest: float = 1.0) -> None:
         self.limit = limit
+        self.largest = largest
+        """No label is larger."""
         self._blocks: list[Block] = []
         self._recent: list[tuple[Index, Vector, Index, Vector, float]] = []
         self._counts = np.zeros(0, dtype=np.int64)
@@ -226,7 +228,9 @@ class KeptRows:
     def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave, checked."""
         indptr, members = arrays["indptr"], arrays["members"]
-        rows = arrays["labels"].size
+        labels, rows = arrays["labels"], arrays["labels"].size
+        if labels.shape != (rows,) or (labels < 0.0).any() or (labels > self.largest).any():
+            raise ValueError("labels of the kept rows are none")
         for ends, size in ((indptr, arrays["values"].size), (members, arrays["groups"].size)):
             if ends.shape != (rows + 1,) or ends.dtype != np.int64:
                 raise ValueError("the kept rows do not fit")
@@ -239,8 +243,14 @@ class KeptRows:
                 raise ValueError(f"{name} of the kept rows do not fit")
             if ((numbers < 0) | (numbers >= most)).any():
                 raise ValueError(f"{name} of the kept rows are beyond what there is")
+        for name in ("labels", "values", "weights"):
+            if arrays[name].dtype != np.float64 or (np.abs(arrays[name]) > LARGEST).any():
+                raise ValueError(f"{name} of the kept rows are beyond what there is")
         if (arrays["weights"] <= 0.0).any():
             raise ValueError("a weight of the kept rows is not above 0")
+        pairs = np.repeat(np.arange(rows), np.diff(members)) * groups + arrays["groups"]
+        if np.unique(pairs).size < pairs.size:
+            raise ValueError("a kept row is twice in a group")
         cells = Cells(indptr, arrays["indices"], arrays["values"], _none(rows))
         kept = np.ones(rows, dtype=np.bool_)
         if rows:
