@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from groupwise.arrays import Index, Vector
-from groupwise.kernels.cells import fma
+from groupwise.kernels.cells import UNSIGNED, fma
 from groupwise.kernels.compiled import Kernel, compiled, inlined
 from groupwise.kernels.hindsight import OFFSET, is_dense, weighted_label
 from groupwise.kernels.layout import ONE, OWN, Layout, open_place
@@ -101,15 +101,15 @@ def record(state, message):
         label = root * (y + offset)
         own.added[0] += 1
         add_product(own.power, own.power, 0, 1, label, label)
-        scale = UNIT * root
+        scale, places, apart = UNIT * root, xi.view(UNSIGNED), UNSIGNED(stride)
         for k in range(xi.size):
-            factor, at = scale * xv[k], xi[k]
+            factor, at = scale * xv[k], places[k]
             if factor == 0.0:
                 continue
             add_product(own.moment, own.moment_low, at, at, factor, label)
-            add_product(cells, own.diagonal_low, at * stride + at, at, factor, factor)
+            add_product(cells, own.diagonal_low, at * apart + at, at, factor, factor)
             for j in range(k):
-                one, other = at * stride + xi[j], xi[j] * stride + at
+                one, other = at * apart + places[j], places[j] * apart + at
                 add_product(cells, cells, max(one, other), min(one, other), factor, scale * xv[j])
     return stretch.last
 

@@ -174,7 +174,7 @@ def make_room(place, group, width):
     if own.calm[0] and goes_beyond(own.held, TOGETHER, own.lengths, width):
         leave_sums(own, width)
     if own.calm[0]:
-        add_outer(own.factor, 1.0, own.held, width, False)
+        add_outer(own.factor, own.held, width)
         combine_first(own.right, True, own.held, own.labels, TOGETHER, width)
         own.rest[0] += dense_dot(own.labels, own.labels, TOGETHER)
         own.summed[0] += TOGETHER
