@@ -64,16 +64,16 @@ def dot(vector, xi, xv):
     if xi.size == 0:
         return dense_dot(vector, xv, xv.size)
     sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
-    at, count = xi.view(UNSIGNED), xi.size
+    count = xi.size
     k = 0
     while k + 4 <= count:
-        sum_0 = fma(vector[at[k]], xv[k], sum_0)
-        sum_1 = fma(vector[at[k + 1]], xv[k + 1], sum_1)
-        sum_2 = fma(vector[at[k + 2]], xv[k + 2], sum_2)
-        sum_3 = fma(vector[at[k + 3]], xv[k + 3], sum_3)
+        sum_0 = fma(vector[UNSIGNED(xi[k])], xv[k], sum_0)
+        sum_1 = fma(vector[UNSIGNED(xi[k + 1])], xv[k + 1], sum_1)
+        sum_2 = fma(vector[UNSIGNED(xi[k + 2])], xv[k + 2], sum_2)
+        sum_3 = fma(vector[UNSIGNED(xi[k + 3])], xv[k + 3], sum_3)
         k += 4
     while k < count:
-        sum_0 = fma(vector[at[k]], xv[k], sum_0)
+        sum_0 = fma(vector[UNSIGNED(xi[k])], xv[k], sum_0)
         k += 1
     return (sum_0 + sum_1) + (sum_2 + sum_3)
 

@@ -85,6 +85,7 @@ def record(state, message):
     group, offset = stretch.group, place.parameters[OFFSET]
     own = grams_of(place, group)
     stride, cells = own.moment.size, own.moment
+    apart = UNSIGNED(stride)
     if place.late[group] >= 0:
         cells = own.gram.reshape(stride * stride)
     for i in range(stretch.first, stretch.last):
@@ -101,15 +102,16 @@ def record(state, message):
         label = root * (y + offset)
         own.added[0] += 1
         add_product(own.power, own.power, 0, 1, label, label)
-        scale, places, apart = UNIT * root, xi.view(UNSIGNED), UNSIGNED(stride)
+        scale = UNIT * root
         for k in range(xi.size):
-            factor, at = scale * xv[k], places[k]
+            factor, at = scale * xv[k], UNSIGNED(xi[k])
             if factor == 0.0:
                 continue
             add_product(own.moment, own.moment_low, at, at, factor, label)
             add_product(cells, own.diagonal_low, at * apart + at, at, factor, factor)
             for j in range(k):
-                one, other = at * apart + places[j], places[j] * apart + at
+                across = UNSIGNED(xi[j])
+                one, other = at * apart + across, across * apart + at
                 add_product(cells, cells, max(one, other), min(one, other), factor, scale * xv[j])
     return stretch.last
 

@@ -57,11 +57,11 @@ def add(own, xi, xv):
         return
     if first == 0:
         first, second = SEEDS
-    bits, places, firm = xv.view(np.int64), xi.view(UNSIGNED), UNSIGNED(own.firm[0])
+    bits, firm = xv.view(np.int64), own.firm[0]
     sums, others, sample = own.sketch[0], own.sketch[1], own.sample
-    for k in range(0 if xi.size > 0 else own.firm[0], xv.size):
-        column = places[k] if xi.size > 0 else UNSIGNED(k)
-        if column < firm or xv[k] == 0.0:
+    for k in range(0 if xi.size > 0 else firm, xv.size):
+        column = UNSIGNED(xi[k] if xi.size > 0 else k)
+        if column < UNSIGNED(firm) or xv[k] == 0.0:
             continue
         one, other = first, second
         if xv[k] != 1.0:
