@@ -134,6 +134,7 @@ class Crew(Bank):
 
     def _gather(self) -> None:
         """The message for the kernels: who is to be called, and the stretch of single rounds."""
+        self.recorder.supply()
         learned = [bank.store for bank in self.banks]
         recorded = list(self.recorder.stores.values())
         sizes = [len(bank.columns) * self.nodes for bank in self.banks]
