@@ -32,8 +32,13 @@ def dense_products(out, matrix, values, starts, count, width):
 
 
 @njit
-def add_outer(matrix, sign, rows, width, mirror):
-    vectors.add_outer(matrix, sign, rows, width, mirror)
+def add_outer(matrix, rows, width):
+    vectors.add_outer(matrix, rows, width)
+
+
+@njit
+def subtract_outer(matrix, rows, width):
+    vectors.subtract_outer(matrix, rows, width)
 
 
 @njit
@@ -93,13 +98,13 @@ def cases(widths, seed=0):
         square = np.tril(half) + np.tril(half, -1).T
         values, out = numbers(generator, 6 * width), numbers(generator, room)
         xi = np.sort(generator.choice(width, size=min(width, count), replace=False))
-        sign = float(generator.choice([-1.0, 1.0]))
         yield "combine_rows", (out.copy(), matrix, xi, values[: xi.size].copy(), width)
         for keep in (True, False):
             some = min(count, width)
             yield "combine_first", (out.copy(), keep, matrix, values, some, width)
-            yield "add_outer", (square.copy(), sign, rows, width, keep)
-            yield "add_outer", (half.copy(), sign, rows, width, keep)
+        for name in ("add_outer", "subtract_outer"):
+            yield name, (square.copy(), rows, width)
+            yield name, (half.copy(), rows, width)
         starts = generator.integers(0, 5 * width, size=4)
         yield "dense_products", (np.zeros((4, room)), matrix, values, starts, width, width)
         yield "dense_dot", (values[:room].copy(), out, width)

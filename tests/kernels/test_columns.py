@@ -43,11 +43,12 @@ def positions_of(keeper, features, known):
     columns.counted(state, one, indices, values, full[0], scratch, count)
     assert keeper.store.of(0).count[0] == known
     keeper.store.reserve(one, room(int(count[0])), room(FEATURES))
-    places, positions = np.empty(1, dtype=np.int64), np.empty(values.size, dtype=np.int64)
+    places, last = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
+    positions = np.empty(values.size, dtype=np.int64)
     starts, rows = np.array([0, 1]), np.zeros(1, dtype=np.int64)
     cells = indptr, indices, values, full
-    columns.lay_out(state, one, starts, rows, *cells, places, positions)
-    assert keeper.store.of(0).count[0] == count[0]
+    columns.lay_out(state, one, starts, rows, *cells, places, positions, last)
+    assert keeper.store.of(0).count[0] == last[0] == count[0]
     if places[0] == columns.FULL:
         return {k: k for k in np.flatnonzero(values).tolist()}, bool(full[0])
     given = np.arange(values.size) if full[0] else indices

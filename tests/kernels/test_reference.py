@@ -66,7 +66,7 @@ def test_the_reference_runs_where_kernels_are_plain_python():
     code = (
         "from groupwise.kernels import reference, vectors\n"
         "names = 'fma prefetch combine_rows combine_first dense_products add_outer dense_dot '"
-        "'dense_dots add_and_scale'\n"
+        "'dense_dots add_and_scale subtract_outer'\n"
         "assert all(getattr(vectors, n) is getattr(reference, n) for n in names.split())"
     )
     path = os.pathsep.join(sys.path)

@@ -21,6 +21,7 @@ from tests.kernels.loops import (
     dense_products,
     prefetch,
     substitute,
+    subtract_outer,
 )
 
 WIDTHS = [4, 8, 12, 16, 20, 28, 32, 36, 60, 64, 96, 100]
@@ -71,19 +72,20 @@ def test_four_products_at_once_are_four_single_ones_bit_for_bit(width):
         np.testing.assert_allclose(row, x @ matrix[:width, :width], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("count", [0, 1, 8])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_outer_products_are_added(width, count, sign):
+def test_outer_products_are_added_and_subtracted(width, count):
     before, rows = symmetric(width + 4), numbers(count, width + 4, seed=1)
-    wanted = before[:width, :width] + sign * rows[:, :width].T @ rows[:, :width]
-    mirrored, lower = before.copy(), before.copy()
-    add_outer(mirrored, sign, rows, width, True)
-    add_outer(lower, sign, rows, width, False)
-    np.testing.assert_allclose(mirrored[:width, :width], wanted, rtol=1e-12, atol=1e-12)
-    assert np.array_equal(mirrored, mirrored.T)
-    assert np.array_equal(np.tril(lower), np.tril(mirrored))
-    for matrix in (mirrored, lower):
+    products = rows[:, :width].T @ rows[:, :width]
+    whole, lower = before.copy(), before.copy()
+    subtract_outer(whole, rows, width)
+    add_outer(lower, rows, width)
+    old = before[:width, :width]
+    np.testing.assert_allclose(whole[:width, :width], old - products, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(whole, whole.T)
+    found = np.tril(lower[:width, :width])
+    np.testing.assert_allclose(found, np.tril(old + products), rtol=1e-12, atol=1e-12)
+    for matrix in (whole, lower):
         assert np.array_equal(matrix[width:], before[width:])
         assert np.array_equal(matrix[:, width:], before[:, width:])
 

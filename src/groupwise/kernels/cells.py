@@ -15,6 +15,10 @@ from groupwise.kernels.compiled import compiled, inlined, lean
 from groupwise.kernels.layout import LANES
 from groupwise.kernels.vectors import dense_dot, fma
 
+UNSIGNED = np.uint64
+"""Positions that are taken for such need no check for negative ones, which costs a kernel more than
+what it does with the cell."""
+
 
 @inlined
 def padded(features):
@@ -63,13 +67,13 @@ def dot(vector, xi, xv):
     count = xi.size
     k = 0
     while k + 4 <= count:
-        sum_0 = fma(vector[xi[k]], xv[k], sum_0)
-        sum_1 = fma(vector[xi[k + 1]], xv[k + 1], sum_1)
-        sum_2 = fma(vector[xi[k + 2]], xv[k + 2], sum_2)
-        sum_3 = fma(vector[xi[k + 3]], xv[k + 3], sum_3)
+        sum_0 = fma(vector[UNSIGNED(xi[k])], xv[k], sum_0)
+        sum_1 = fma(vector[UNSIGNED(xi[k + 1])], xv[k + 1], sum_1)
+        sum_2 = fma(vector[UNSIGNED(xi[k + 2])], xv[k + 2], sum_2)
+        sum_3 = fma(vector[UNSIGNED(xi[k + 3])], xv[k + 3], sum_3)
         k += 4
     while k < count:
-        sum_0 = fma(vector[xi[k]], xv[k], sum_0)
+        sum_0 = fma(vector[UNSIGNED(xi[k])], xv[k], sum_0)
         k += 1
     return (sum_0 + sum_1) + (sum_2 + sum_3)
 

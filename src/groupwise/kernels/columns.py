@@ -8,7 +8,7 @@ any other finds a feature's column by a table of open addresses.
 from typing import NamedTuple
 
 from groupwise.arrays import Index
-from groupwise.kernels.cells import padded
+from groupwise.kernels.cells import UNSIGNED, padded
 from groupwise.kernels.compiled import inlined, lean
 from groupwise.kernels.layout import ONE, OWN, Layout, open_place
 
@@ -54,8 +54,8 @@ def _find(own, feature):
     size = 2 * own.feature.size
     slot = _slot(feature, size)
     while True:
-        column = own.table[slot & 1, slot >> 1] - 1
-        if column < 0 or own.feature[column] == feature:
+        column = own.table[slot & 1, UNSIGNED(slot >> 1)] - 1
+        if column < 0 or own.feature[UNSIGNED(column)] == feature:
             return column
         slot = slot + 1 if slot + 1 < size else 0
 
@@ -136,10 +136,10 @@ def most_columns(state, groups, starts, rows, indptr, features, out):
 
 
 @lean
-def lay_out(state, groups, starts, rows, indptr, indices, values, full, places, positions):
+def lay_out(state, groups, starts, rows, indptr, indices, values, full, places, positions, counts):
     """``lay`` and ``admit`` for all rounds of some groups; there must be room.
 
-    The positions of round r begin at ``places[r]``.
+    The positions of round r begin at ``places[r]``; ``counts`` is how many columns groups have now.
     """
     place = open_place(state)
     used = 0
@@ -155,6 +155,15 @@ def lay_out(state, groups, starts, rows, indptr, indices, values, full, places, 
             used += written
             if count > own.count[0]:
                 admit(own, xi, xv, full[row], out, count)
+        counts[i] = own.count[0]
+
+
+@lean
+def count(state, groups, out):
+    """How many columns each group has."""
+    place = open_place(state)
+    for i in range(groups.size):
+        out[i] = columns_of(place, groups[i]).count[0]
 
 
 @lean

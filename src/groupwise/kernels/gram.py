@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from groupwise.arrays import Index, Vector
-from groupwise.kernels.cells import fma
+from groupwise.kernels.cells import UNSIGNED, fma
 from groupwise.kernels.compiled import Kernel, compiled, inlined
 from groupwise.kernels.hindsight import OFFSET, is_dense, weighted_label
 from groupwise.kernels.layout import ONE, OWN, Layout, open_place
@@ -85,6 +85,7 @@ def record(state, message):
     group, offset = stretch.group, place.parameters[OFFSET]
     own = grams_of(place, group)
     stride, cells = own.moment.size, own.moment
+    apart = UNSIGNED(stride)
     if place.late[group] >= 0:
         cells = own.gram.reshape(stride * stride)
     for i in range(stretch.first, stretch.last):
@@ -103,13 +104,14 @@ def record(state, message):
         add_product(own.power, own.power, 0, 1, label, label)
         scale = UNIT * root
         for k in range(xi.size):
-            factor, at = scale * xv[k], xi[k]
+            factor, at = scale * xv[k], UNSIGNED(xi[k])
             if factor == 0.0:
                 continue
             add_product(own.moment, own.moment_low, at, at, factor, label)
-            add_product(cells, own.diagonal_low, at * stride + at, at, factor, factor)
+            add_product(cells, own.diagonal_low, at * apart + at, at, factor, factor)
             for j in range(k):
-                one, other = at * stride + xi[j], xi[j] * stride + at
+                across = UNSIGNED(xi[j])
+                one, other = at * apart + across, across * apart + at
                 add_product(cells, cells, max(one, other), min(one, other), factor, scale * xv[j])
     return stretch.last
 

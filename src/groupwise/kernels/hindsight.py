@@ -15,7 +15,7 @@ import numpy as np
 
 from groupwise.arrays import Index, Vector
 from groupwise.kernels import sketch
-from groupwise.kernels.addresses import stay_apart
+from groupwise.kernels.addresses import call, stay_apart
 from groupwise.kernels.calm import far_from_dependent, goes_beyond, has_grown, to_factor, to_sums
 from groupwise.kernels.compiled import Kernel, inlined, lean
 from groupwise.kernels.factor import fold
@@ -153,15 +153,19 @@ def record(state, message):
             own.labels[count] = root * (y + offset)
             own.waiting[0] = count + 1
             if count + 1 == (TOGETHER if late else HELD):
-                make_room(place, group, stretch.width)
+                call(place.rare, state, message)
                 own = sums_of(place, group)
     return stretch.last
 
 
-@lean
-def make_room(place, group, width):
-    """Fold the rows held back into the factor; before there is one, move them to where it is."""
-    stay_apart()
+@Kernel
+def make_room(state, message):
+    """Fold the rows held back into the factor; before there is one, move them to where it is.
+
+    ``record`` calls it by its address, and so is not compiled together with all of it.
+    """
+    place, stretch = open_place(state), open_stretch(message)
+    group, width = stretch.group, stretch.width
     own = sums_of(place, group)
     if place.late[group] < 0:
         give_late(place, group)
@@ -169,12 +173,12 @@ def make_room(place, group, width):
         for k in range(HELD):
             for j in range(width):
                 own.held[k, j], own.few[k, j] = own.few[k, j], 0.0
-        return
+        return stretch.last
     due = own.folds[0] & (own.folds[0] + 1) == 0  # after 1, 2, 4, … times
     if own.calm[0] and goes_beyond(own.held, TOGETHER, own.lengths, width):
         leave_sums(own, width)
     if own.calm[0]:
-        add_outer(own.factor, 1.0, own.held, width, False)
+        add_outer(own.factor, own.held, width)
         combine_first(own.right, True, own.held, own.labels, TOGETHER, width)
         own.rest[0] += dense_dot(own.labels, own.labels, TOGETHER)
         own.summed[0] += TOGETHER
@@ -190,6 +194,7 @@ def make_room(place, group, width):
         for j in range(width):
             own.held[k, j] = 0.0
     own.waiting[0] = 0
+    return stretch.last
 
 
 @lean

@@ -65,17 +65,23 @@ def dense_products(
         combine_first(out[r], False, matrix, values[starts[r] :], count, width)
 
 
-def add_outer(matrix: Vector, sign: float, rows: Vector, width: int, mirror: bool) -> None:
-    """matrix += sign · Σ_k rows[k] rows[k]ᵀ in the lower triangle, and above it if ``mirror``."""
+def add_outer(matrix: Vector, rows: Vector, width: int) -> None:
+    """matrix += Σ_k rows[k] rows[k]ᵀ in the lower triangle."""
+    for i in range(width):
+        for j in range(i // _BLOCK * _BLOCK + _BLOCK):
+            for row in rows:
+                matrix[i, j] = fma(row[i], row[j], matrix[i, j])
+
+
+def subtract_outer(matrix: Vector, rows: Vector, width: int) -> None:
+    """matrix −= Σ_k rows[k] rows[k]ᵀ, a symmetric matrix."""
     for i in range(width):
         block = i // _BLOCK * _BLOCK
         for j in range(block + _BLOCK):
-            total = matrix[i, j]
             for row in rows:
-                total = fma(row[i], sign * row[j], total)
-            matrix[i, j] = total
-            if mirror and j < block:
-                matrix[j, i] = total
+                matrix[i, j] = fma(row[i], -row[j], matrix[i, j])
+            if j < block:
+                matrix[j, i] = matrix[i, j]
 
 
 def dense_dot(first: Vector, second: Vector, width: int) -> float:

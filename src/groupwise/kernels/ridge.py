@@ -22,13 +22,13 @@ from groupwise.kernels.layout import LEARNER, ONE, OWN, Layout, open_place
 from groupwise.kernels.stretch import cells_of, open_stretch
 from groupwise.kernels.vectors import (
     add_and_scale,
-    add_outer,
     combine_first,
     combine_rows,
     dense_dot,
     dense_dots,
     dense_power,
     dense_products,
+    subtract_outer,
 )
 
 PENALTY, FORWARD, FORGETTING, EACH = 0, 1, 2, 3
@@ -315,7 +315,7 @@ def fold(place, group):
     mine = models_of(place, group)
     for k in range(place.learners):
         if mine.stiff[k] == 0:
-            add_outer(mine.inverse[k], -1.0, mine.held[k], mine.theta.shape[1], True)
+            subtract_outer(mine.inverse[k], mine.held[k], mine.theta.shape[1])
             for i in range(mine.theta.shape[1]):
                 mine.diagonal[k, i] = mine.inverse[k, i, i]
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from groupwise.arrays import Index
+from groupwise.kernels.cells import UNSIGNED
 from groupwise.kernels.compiled import inlined
 
 PRIME = (1 << 31) - 1
@@ -57,18 +58,19 @@ def add(own, xi, xv):
     if first == 0:
         first, second = SEEDS
     bits, firm = xv.view(np.int64), own.firm[0]
+    sums, others, sample = own.sketch[0], own.sketch[1], own.sample
     for k in range(0 if xi.size > 0 else firm, xv.size):
-        column = xi[k] if xi.size > 0 else k
-        if column < firm or xv[k] == 0.0:
+        column = UNSIGNED(xi[k] if xi.size > 0 else k)
+        if column < UNSIGNED(firm) or xv[k] == 0.0:
             continue
         one, other = first, second
         if xv[k] != 1.0:
             value = residue(bits[k])
             one, other = first * value, second * value
-        own.sketch[0, column] = reduced(own.sketch[0, column] + one)
-        own.sketch[1, column] = reduced(own.sketch[1, column] + other)
-        if own.sample[column] == 0.0:
-            own.sample[column] = xv[k]
+        sums[column] = reduced(sums[column] + one)
+        others[column] = reduced(others[column] + other)
+        if sample[column] == 0.0:
+            sample[column] = xv[k]
     own.factors[0] = first * _STEPS[0] % PRIME
     own.factors[1] = second * _STEPS[1] % PRIME
 

@@ -40,7 +40,7 @@ from groupwise.kernels.ridge import (
 )
 from groupwise.kernels.stretch import cells_of, open_stretch
 from groupwise.kernels.triangles import absorb, substitute
-from groupwise.kernels.vectors import add_outer, dense_dot
+from groupwise.kernels.vectors import dense_dot, subtract_outer
 
 PATIENCE = 32
 """Rows after which a stiff learner is first asked whether it is calm now; then twice as many."""
@@ -243,7 +243,7 @@ def factorise(mine, learner, parameters, work):
     matrix, theta, held = mine.inverse[learner], mine.theta[learner], mine.held[learner]
     penalty, strength = parameters[learner * EACH + PENALTY], mine.strength[learner]
     diagonal, width = mine.diagonal[learner], theta.size
-    add_outer(matrix, -1.0, held[: mine.waiting[0]], width, True)
+    subtract_outer(matrix, held[: mine.waiting[0]], width)
     held[:, :] = 0.0
     unused = 1.0 / (penalty * strength)
     for i in range(width):

@@ -136,15 +136,14 @@ def dense_products(typing_context, out, matrix, values, starts, count, width):
     return types.void(out, matrix, values, starts, types.int64, types.int64), generate
 
 
-@loop
-def add_outer(typing_context, matrix, sign, rows, width, mirror):
-    """matrix += sign · Σ_k rows[k] rows[k]ᵀ in the lower triangle, and above it if ``mirror``.
+def _outer(name: str, matrix: Any, rows: Any, whole: bool) -> Any:
+    """Add outer products to the lower triangle, or subtract them from the whole matrix.
 
     A block of four or eight rows by two vectors stays in registers while all rows go by. Above the
     diagonal are the same numbers: a product does not depend on the order of its factors.
     """
 
-    def body(emit, cells, stride, sign, numbers, row_stride, count, width, mirror):
+    def body(emit, cells, stride, numbers, row_stride, count, width):
         b = emit.builder
 
         def place(row: Any, i: int, column: Any) -> Any:
@@ -165,7 +164,7 @@ def add_outer(typing_context, matrix, sign, rows, width, mirror):
                 start = b.mul(k, row_stride)
                 across, down = b.add(start, first), b.add(start, top)
                 loaded = [emit.load(numbers, emit.offset(across, c), lanes) for c, lanes in parts]
-                signed = [b.fmul(emit.splat(sign, part.type.count), part) for part in loaded]
+                signed = [b.fneg(part) if whole else part for part in loaded]
                 for i, row_sums in enumerate(sums):
                     factor = emit.element(numbers, emit.offset(down, i))
                     for part, total in zip(signed, row_sums, strict=True):
@@ -174,15 +173,14 @@ def add_outer(typing_context, matrix, sign, rows, width, mirror):
             for at, row in zip(cell, new, strict=True):
                 for offset, vector in zip(at, row, strict=True):
                     emit.store(vector, cells, offset)
-            with b.if_then(mirror):
-                for (c, lanes), block in zip(parts, zip(*new, strict=True), strict=True):
-                    for half in range(0, lanes, height):
-                        left = emit.offset(first, c + half)
-                        order = range(half, half + height)
-                        square = [emit.shuffle(row, row, order) for row in block]
-                        with b.if_then(b.icmp_signed("<", left, top)):
-                            for i, column in enumerate(emit.transposed(square)):
-                                emit.store(column, cells, place(left, i, top))
+            for (c, lanes), block in zip(parts, zip(*new, strict=True), strict=True):
+                for half in range(0, lanes if whole else 0, height):
+                    left = emit.offset(first, c + half)
+                    order = range(half, half + height)
+                    square = [emit.shuffle(row, row, order) for row in block]
+                    with b.if_then(b.icmp_signed("<", left, top)):
+                        for i, column in enumerate(emit.transposed(square)):
+                            emit.store(column, cells, place(left, i, top))
 
         with emit.count_to(b.sdiv(width, emit.word(LANES))) as block:
             top = b.mul(block, emit.word(LANES))
@@ -206,16 +204,25 @@ def add_outer(typing_context, matrix, sign, rows, width, mirror):
     def generate(context, builder, signature, arguments):
         emit = Emitter(context, builder)
         kinds = signature.args
-        cells, numbers = (emit.data(kinds[i], arguments[i]) for i in (0, 2))
-        stride, row_stride = (emit.length(kinds[i], arguments[i], 1) for i in (0, 2))
-        count = emit.length(kinds[2], arguments[2], 0)
-        parts = cells, stride, arguments[1], numbers, row_stride, count, *arguments[3:]
-        return emit.call("add_outer", body, parts)
+        cells, numbers = (emit.data(kinds[i], arguments[i]) for i in range(2))
+        stride, row_stride = (emit.length(kinds[i], arguments[i], 1) for i in range(2))
+        count = emit.length(kinds[1], arguments[1], 0)
+        parts = cells, stride, numbers, row_stride, count, arguments[2]
+        return emit.call(name, body, parts)
 
-    return (
-        types.void(matrix, types.float64, rows, types.int64, types.boolean),
-        generate,
-    )
+    return types.void(matrix, rows, types.int64), generate
+
+
+@loop
+def add_outer(typing_context, matrix, rows, width):
+    """matrix += Σ_k rows[k] rows[k]ᵀ in the lower triangle."""
+    return _outer("add_outer", matrix, rows, whole=False)
+
+
+@loop
+def subtract_outer(typing_context, matrix, rows, width):
+    """matrix −= Σ_k rows[k] rows[k]ᵀ, a symmetric matrix."""
+    return _outer("subtract_outer", matrix, rows, whole=True)
 
 
 @loop

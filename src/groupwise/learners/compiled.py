@@ -134,6 +134,7 @@ class Crew(Bank):
 
     def _gather(self) -> None:
         """The message for the kernels: who is to be called, and the stretch of single rounds."""
+        self.recorder.supply()
         learned = [bank.store for bank in self.banks]
         recorded = list(self.recorder.stores.values())
         sizes = [len(bank.columns) * self.nodes for bank in self.banks]
@@ -188,7 +189,9 @@ class Crew(Bank):
     def reserve(self, groups: Index, features: int) -> None:
         """Make room for these groups with the columns that they have, and for rows so long."""
         self.seen.reserve(groups, LANES)
-        self._fit(groups, self.seen.column("count", len(self.seen))[groups, 0], features)
+        counts = np.empty_like(groups)
+        columns.count(self.seen.address, groups, counts)
+        self._fit(groups, counts, features)
         self._extend(1, room(features))
 
     def _fit(self, groups: Index, counts: Index, features: int) -> None:
@@ -235,8 +238,8 @@ class Crew(Bank):
         self.seen.reserve(groups, rooms(counts))
         places = np.empty_like(rows)
         positions = np.empty(int(np.diff(cells.indptr)[rows].sum()), dtype=np.int64)
-        columns.lay_out(state, groups, starts, rows, *cells, places, positions)
-        return places, positions, rooms(self.seen.column("count", len(self.seen))[groups, 0])
+        columns.lay_out(state, groups, starts, rows, *cells, places, positions, counts)
+        return places, positions, rooms(counts)
 
     def begun(self, groups: Index) -> None:
         """Some groups are new: they have no columns yet."""

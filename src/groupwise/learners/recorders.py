@@ -36,6 +36,11 @@ class Recorder:
         """A kernel for every store, in their order."""
         return [hindsight.record, gram.record] * (len(self.stores) // 2)
 
+    def supply(self) -> None:
+        """Tell the kernels of another that they call."""
+        for store in list(self.stores.values())[::2]:
+            store.supply(hindsight.make_room.pointer)
+
     def keep(
         self, awake: Awake, row: tuple[Index, Vector], label: float, stands_for: float
     ) -> None:
