@@ -17,7 +17,7 @@ from groupwise.learners import FTPL, ContextualFTPL, Logistic, Ridge
 from groupwise.learners.actions import Policies
 from groupwise.learners.wrapped import name_of
 from groupwise.losses import Log, Loss, Square
-from groupwise.protocols import Aggregator, Banked, Learner
+from groupwise.protocols import AnyAggregator, Banked, Learner
 
 SEED_LIMIT = 2**63
 MASSES = f"from {1.0 / LARGEST:g} to {LARGEST:g}"
@@ -54,11 +54,11 @@ def as_learners(
     return learners
 
 
-def as_aggregator(aggregator: Aggregator | None, loss: Loss) -> Aggregator:
+def as_aggregator(aggregator: AnyAggregator | None, loss: Loss) -> AnyAggregator:
     """The aggregator, checked; AdaNormalHedge by default, for unbounded log loss Specialists."""
     if aggregator is None:
         return Specialists() if isinstance(loss, Log) and not loss.bounded else AdaNormalHedge()
-    if isinstance(aggregator, type) or not isinstance(aggregator, Aggregator):
+    if isinstance(aggregator, type) or not isinstance(aggregator, AnyAggregator):
         raise ConfigurationError(
             f"{aggregator!r} is not an aggregator: it needs the methods log_weights, bound and "
             "plays (see groupwise.protocols.Aggregator)."
@@ -75,7 +75,7 @@ def as_loss(loss: Loss | None) -> Loss:
     return loss
 
 
-def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool) -> str:
+def sound_play(aggregator: AnyAggregator, loss: Loss, play: str | None, clip: bool) -> str:
     """The play to use: the one asked for if it is sound, the preferred one if none was.
 
     Models of before may have a floor for Specialists, which costs them a little and is no gain;

@@ -12,7 +12,7 @@ from groupwise.errors import ConfigurationError, is_finite
 from groupwise.extras import needed_by
 from groupwise.groups import Group
 from groupwise.model import Groupwise
-from groupwise.protocols import Aggregator
+from groupwise.protocols import AnyAggregator
 from groupwise.regret.table import RegretTable
 from groupwise.ticket import Ticket
 
@@ -67,7 +67,7 @@ class GroupwiseRegressor(Adapter, base.MiniBatchRegressor):
         groups: Sequence[str | Group] | None = None,
         range: tuple[float, float] | None = None,
         learner: Any = None,
-        aggregator: Aggregator | None = None,
+        aggregator: AnyAggregator | None = None,
         features: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
         indicators: bool = True,
         intercept: bool = True,

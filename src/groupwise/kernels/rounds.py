@@ -12,6 +12,7 @@ from groupwise.arrays import Vector
 from groupwise.kernels.adanormalhedge import exponent, spread
 from groupwise.kernels.calibration import count_event, count_round
 from groupwise.kernels.compiled import entry, inlined, lean
+from groupwise.kernels.experts import experts_of
 from groupwise.kernels.layout import LEARNER, ONE, Layout, Message, open_place
 from groupwise.kernels.losses import LOG, log_loss, value
 from groupwise.kernels.philox import AGGREGATOR, uniform
@@ -31,17 +32,6 @@ SMALL = 1e-100
 """Memberships below this, which a mass might make 0, are weighed in logarithms."""
 MANY = 2_048
 """Groups from which on their figures are fetched ahead."""
-
-
-class Experts(NamedTuple):
-    """What the sleeping-experts algorithm knows of a group's learners, each of them an expert."""
-
-    regret: Vector
-    """R_i = Σ I_i(ℓ̂ − ℓ_i)."""
-    absolute: Vector
-    """C_i = Σ |I_i(ℓ̂ − ℓ_i)|."""
-    mass: Vector
-    """The prior mass m_i, given when the expert is made and never changed."""
 
 
 class Books(NamedTuple):
@@ -80,9 +70,12 @@ class Settings(NamedTuple):
     books: int
     bins: int
     """Those of predicted probabilities; 0 where predictions are none."""
+    own: int
+    """Records that the aggregator keeps beside R and C, laid out by itself; 0 where it has none."""
+    common: Vector
+    """What it keeps of all experts together."""
 
 
-EXPERTS = Layout(Experts, {"regret": (LEARNER,), "absolute": (LEARNER,), "mass": (LEARNER,)})
 BOOKS = Layout(
     Books,
     {
@@ -98,7 +91,7 @@ BOOKS = Layout(
     },
 )
 SETTINGS = Message(Settings)
-experts_of, books_of, open_settings = EXPERTS.view, BOOKS.view, SETTINGS.open
+books_of, open_settings = BOOKS.view, SETTINGS.open
 
 
 @inlined
