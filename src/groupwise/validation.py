@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from groupwise.aggregators import AdaNormalHedge, Specialists
+from groupwise.aggregators import AdaNormalHedge, Prod, Specialists
 from groupwise.arrays import LARGEST
 from groupwise.errors import ConfigurationError, SnapshotError, is_finite, named
 from groupwise.features import Encoder
@@ -22,7 +22,9 @@ from groupwise.protocols import AnyAggregator, Banked, Learner
 SEED_LIMIT = 2**63
 MASSES = f"from {1.0 / LARGEST:g} to {LARGEST:g}"
 AnyLearner = Learner | Banked
-_AGGREGATORS = (AdaNormalHedge, Specialists)
+OWN_PLAYS = ("substitution", "root")
+"""Plays that belong to an aggregator, which needs advice within the range for them."""
+_AGGREGATORS = (AdaNormalHedge, Specialists, Prod)
 
 PARTS: dict[str, dict[str, dict[str, Any]]] = {
     "learner": {
@@ -82,7 +84,7 @@ def sound_play(aggregator: AnyAggregator, loss: Loss, play: str | None, clip: bo
     their files name the play.
     """
     plays = aggregator.plays(loss)
-    if not clip and "substitution" in plays:
+    if not clip and plays[0] in OWN_PLAYS:
         raise ConfigurationError(
             f"{type(aggregator).__name__} needs advice within the label range: leave clip=True."
         )
@@ -170,7 +172,7 @@ def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
 
 _PARTS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (Ridge, Logistic, FTPL, ContextualFTPL, Policies, AdaNormalHedge, Specialists)
+    for kind in (Ridge, Logistic, FTPL, ContextualFTPL, Policies, *_AGGREGATORS)
 }
 """The learners and aggregators that a file may name."""
 

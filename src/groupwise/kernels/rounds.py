@@ -9,6 +9,7 @@ from typing import NamedTuple
 from numba import types
 
 from groupwise.arrays import Vector
+from groupwise.kernels import prod
 from groupwise.kernels.adanormalhedge import exponent, spread
 from groupwise.kernels.calibration import count_event, count_round
 from groupwise.kernels.compiled import entry, inlined, lean
@@ -20,11 +21,16 @@ from groupwise.kernels.specialists import substitution
 from groupwise.kernels.stretch import open_awake
 from groupwise.kernels.vectors import prefetch
 
-GIVEN, ADA_NORMAL_HEDGE, SPECIALISTS = range(3)
-AGGREGATORS = {"": GIVEN, "AdaNormalHedge": ADA_NORMAL_HEDGE, "Specialists": SPECIALISTS}
+GIVEN, ADA_NORMAL_HEDGE, SPECIALISTS, PROD = range(4)
+AGGREGATORS = {
+    "": GIVEN,
+    "AdaNormalHedge": ADA_NORMAL_HEDGE,
+    "Specialists": SPECIALISTS,
+    "Prod": PROD,
+}
 """The kernels' numbers for what an aggregator names as its kernel; GIVEN: it is in Python."""
-MEAN, SAMPLE, SUBSTITUTION = range(3)
-PLAYS = {"mean": MEAN, "sample": SAMPLE, "substitution": SUBSTITUTION}
+MEAN, SAMPLE, SUBSTITUTION, ROOT = range(4)
+PLAYS = {"mean": MEAN, "sample": SAMPLE, "substitution": SUBSTITUTION, "root": ROOT}
 
 NOBODY, LAST = -1, -2
 """Which awake group's first learner is the single model: none, or the last group's."""
@@ -212,8 +218,8 @@ def clipped(x, low, high):
 def play_now(settings, groups, weights, number, advice, probabilities):
     """Clip the advice, weigh the experts, play. Changes no state.
 
-    The play is the mean of the advice, the advice of one expert, or the substitution. It is not a
-    number, and the advice as it was from there on, where some advice is none or too large.
+    The play is the mean of the advice, the advice of one expert, the substitution, or the root. It
+    is not a number, and the advice as it was from there on, where some advice is none or too large.
     """
     low, high, largest = settings.numbers[2], settings.numbers[3], settings.numbers[4]
     count, learners = advice.shape
@@ -222,6 +228,8 @@ def play_now(settings, groups, weights, number, advice, probabilities):
             if not abs(advice[a, k]) <= largest:
                 return math.nan
             advice[a, k] = clipped(advice[a, k], low, high)
+    if settings.play == ROOT:
+        return prod.play(settings, groups, weights, advice, probabilities)
     weigh(settings, groups, weights, probabilities)
     if settings.play == SUBSTITUTION:
         return substitution(settings.numbers[0], probabilities, advice)
@@ -348,6 +356,8 @@ def settle(
             baseline = awake.count - 1
         single = losses[baseline, 0] if baseline >= 0 else math.nan
     groups, weights = awake.groups, awake.weights
+    if settings.aggregator == PROD:
+        prod.update(settings, groups, weights, advice, prediction, y)
     enter(settings, groups, weights, stands_for, losses, charged, played, realised, single)
     bin_it(settings, groups, weights, count, stands_for, issued, y, realised)
     return prediction
@@ -416,6 +426,8 @@ def settle_stream(
         for e in range(last - first):
             if awake[e] == baseline:
                 single = lost[e, 0]
+        if settings.aggregator == PROD:
+            prod.update(settings, awake, member, said, prediction[t], y)
         enter(settings, awake, member, 1.0, lost, expected[t], expected[t], realised[t], single)
         bin_it(settings, awake, member, last - first, 1.0, prediction[t], y, realised[t])
     return labels.size
