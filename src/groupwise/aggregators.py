@@ -10,7 +10,7 @@ from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.kernels.adanormalhedge import log_weight
 from groupwise.kernels.prod import COMMON, EXCESS, RECORDS, Rates
-from groupwise.kernels.rates import RATES, SHARES
+from groupwise.kernels.reference import RATES, SHARES
 from groupwise.losses import Log, Loss, Square
 
 __all__ = ["AdaNormalHedge", "Prod", "Specialists"]
@@ -124,8 +124,8 @@ class Prod:
     """An overhead in the errors really made, for square loss: not in squares of the label's range.
 
     Prod on the linearised loss, at eight rates η_k = ½·4^k at once, k = 0 … 7, with the prior
-    γ_k ∝ 2^−k over them and c = ½. Labels and advice are in [0, 1], B is the largest |p − y| so far.
-    Expert i keeps W_ik = 1, S_ik = 0 and D_i = 0. The *play* is the root p of
+    γ_k ∝ 2^−k over them and c = ½. Labels and advice are in [0, 1], B is the largest |p − y| so
+    far. Expert i keeps W_ik = 1, S_ik = 0 and D_i = 0. The *play* is the root p of
 
         Σ_ik m_i I_i γ_k η_k W_ik h_ik(p) = 0,   h_ik = p − a_i clipped to ± c/(2 η_k I_i μ_i),
 
@@ -151,16 +151,19 @@ class Prod:
 
         Σ_k γ_k exp(η_k (r − S_ik + D_i)) = 1/q_i.
 
-    It may be below 0. Known beforehand (:meth:`a_priori`): R_i ≤ ln(1/(q_i γ_k))/η_k + 2 B max|p − a_i|
-    for the largest rate η_k ≤ 1/(4B²), or ½ where there is none. Errors of a tenth of the range cost a
-    twentieth of what they cost Specialists; at worst it is 2 ln(2/q_i) + 2 against its ½ ln(1/q_i).
+    It may be below 0. Known beforehand (:meth:`a_priori`):
 
-    *Proof.* The left side of the play's equation rises with p, is ≤ 0 at the least advice and ≥ 0 at
-    the most, so there is a root, and there Σ_ik m_i γ_k W_ik is not changed by the update, whatever y
-    is: it is the mass of all experts seen, to which a newcomer adds its own. An increment below 0 needs
-    0 < e ≤ p where a_i > p, or 0 < −e ≤ 1 − p where a_i < p, so |ẽ| ≤ μ_i: factors are at least
-    1 − c. A charge is such that 2 I e d ≤ ln(1 + 2 η_k I ẽ h_ik)/η_k + charge, and R_i + D_i is
-    Σ 2 I e d, so that W_ik ≥ exp(η_k (R_i + D_i − S_ik)). Hence
+        R_i ≤ ln(1/(q_i γ_k))/η_k + 2 B max|p − a_i|
+
+    for the largest rate η_k ≤ 1/(4B²), or ½ where there is none. So small errors cost little, and
+    large ones at most about 2 ln(2/q_i) + 2, more than the ½ ln(1/q_i) of Specialists.
+
+    *Proof.* The left side of the play's equation rises with p, is ≤ 0 at the least advice and ≥ 0
+    at the most, so there is a root; there Σ_ik m_i γ_k W_ik is not changed by the update, whatever
+    y is: it is the mass of all experts seen, to which a newcomer adds its own. An increment below 0
+    needs 0 < e ≤ p where a_i > p, or 0 < −e ≤ 1 − p where a_i < p, so |ẽ| ≤ μ_i: factors are at
+    least 1 − c. A charge is such that 2 I e d ≤ ln(1 + 2 η_k I ẽ h_ik)/η_k + charge, and R_i + D_i
+    is Σ 2 I e d, so that W_ik ≥ exp(η_k (R_i + D_i − S_ik)). Hence
     m_i Σ_k γ_k exp(η_k (R_i + D_i − S_ik)) ≤ Σ_j m_j = m_i / q_i. For the bound known beforehand:
     at η_k ≤ 1/(4B²) charges are at most I d², but for what B still grows by, 2 I (|e| − B)|d|.
     All of it holds for the numbers as they are rounded (``kernels.prod``).
@@ -198,11 +201,12 @@ class Prod:
                 break
         # What rounding can have done to a sum of which every term is at most 1/q, at a slope ≥ ½.
         found = found + 16.0 * _EPSILON * (found + asked + 100.0)
-        return found - records.distance * (1.0 - 2.0 * _EPSILON)
+        bounds: Vector = found - records.distance * (1.0 - 2.0 * _EPSILON)
+        return bounds
 
     def a_priori(self, prior: Any, error: float, distance: Any = 1.0) -> Any:
         """What R_i can be at most where no |p − y| exceeds ``error``, no |p − a_i| ``distance``."""
-        rates = _RATES <= 0.25 / error**2 if error > 0.0 else _RATES > 0.0
+        rates = 0.25 / error**2 >= _RATES if error > 0.0 else _RATES > 0.0
         k = max(int(rates.sum()) - 1, 0)
         return (-np.log(prior) - _LOG_SHARES[k]) / _RATES[k] + 2.0 * error * distance
 

@@ -18,7 +18,7 @@ from groupwise.errors import SnapshotError
 from groupwise.kernels.gram import UNIT
 from groupwise.kernels.hindsight import HELD, TOGETHER
 from groupwise.kernels.prod import LOW
-from groupwise.kernels.rates import LEAST_WEIGHT
+from groupwise.kernels.reference import LEAST_WEIGHT
 from groupwise.kernels.sketch import MISSING
 from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS

@@ -171,8 +171,7 @@ def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
 
 
 _PARTS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (Ridge, Logistic, FTPL, ContextualFTPL, Policies, *_AGGREGATORS)
+    kind.__name__: kind for kind in (Ridge, Logistic, FTPL, ContextualFTPL, Policies, *_AGGREGATORS)
 }
 """The learners and aggregators that a file may name."""
 

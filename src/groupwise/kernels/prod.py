@@ -1,8 +1,8 @@
 """Prod's rounds: what it keeps of every expert, its play, and what a label does.
 
-Notation is that of ``aggregators.Prod``. Weights are W_ik = w_ik 2^x_i with w_ik about 1 for the
-largest, so that no stream makes them too small; the prior over rates is 2^−k here, not divided by its
-sum 255/128.
+Notation is that of ``aggregators.Prod``. Weights are W_ik = w_ik 2^x_i, the largest w_ik of an
+expert near 1, so that no stream makes them too small; the prior over rates is 2^−k here, without
+the division by its sum 255/128.
 
 What is proved is proved of the numbers as they are rounded. S_ik is never below the sum of its
 charges, nor D_i above that of its squares, and by how much the potential Σ m_i γ_k W_ik has really
@@ -16,7 +16,8 @@ from groupwise.arrays import Index, Vector
 from groupwise.kernels.compiled import inlined
 from groupwise.kernels.experts import experts_of
 from groupwise.kernels.layout import LEARNER, Layout, open_place
-from groupwise.kernels.rates import COUNT, UNIT, pull, rescale, turn
+from groupwise.kernels.rates import COUNT, pull, rescale, turn
+from groupwise.kernels.reference import UNIT
 
 COMMON = ("error", "excess")
 """What is kept of all experts together: B, and Σ m_i γ_k W_ik less the masses, at most."""

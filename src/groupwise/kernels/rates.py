@@ -1,7 +1,7 @@
 """What Prod does at all its rates at once, for one expert: eight numbers, a cache line, a vector.
 
-The rates are η_k = ½·4^k, and their prior γ_k ∝ 2^−k, k = 0 … 7: powers of two, so that products with
-them are exact.
+The rates are η_k = ½·4^k, and their prior γ_k ∝ 2^−k, k = 0 … 7: powers of two, so that products
+with them are exact.
 """
 
 from typing import Any
@@ -17,7 +17,6 @@ from groupwise.kernels.reference import (
     RATES,
     ROUNDED_UP,
     SHARES,
-    UNIT,
     WEIGHT_ROUNDING,
 )
 

@@ -210,9 +210,7 @@ def _fold(numbers: list[float], together: Callable[[float, float], float]) -> fl
     return numbers[0]
 
 
-def pull(
-    weight: Vector, k: int, reach: float, ceiling: float, slope: float
-) -> tuple[float, float]:
+def pull(weight: Vector, k: int, reach: float, ceiling: float, slope: float) -> tuple[float, float]:
     """Σ γ_k w_k min(η_k reach, ceiling), and what it grows by with reach; ``ceiling`` by slope."""
     force, growth = [], []
     for w, share, each in zip(weight[k].tolist(), SHARES, PULLS, strict=True):
