@@ -81,7 +81,7 @@ AggregatorName = Annotated[
     typer.Option(
         "--aggregator",
         metavar="NAME",
-        help="adanormalhedge (the default) or specialists.",
+        help="adanormalhedge (the default), specialists or prod.",
         show_default=False,
     ),
 ]

@@ -57,6 +57,8 @@ RECORDS = Layout(
     integers=("exponent",),
     ones=("weight",),
 )
+SIZE = 2 * COUNT + 2
+"""Numbers that are kept of an expert."""
 rates_of = RECORDS.view
 
 

@@ -377,6 +377,9 @@ def _fetch(settings, group):
     for message in (settings.experts, settings.books):
         place = open_place(message)
         prefetch(place.pool, place.block[group], 2 * place.learners + 8)
+    if settings.own != 0:
+        place = open_place(settings.own)
+        prefetch(place.pool, place.block[group], prod.SIZE * place.learners)
 
 
 @lean
