@@ -170,9 +170,9 @@ def _check_numbers(arrays: archive.Arrays) -> None:
             raise ValueError(f"{name} is below 0")
         if name.endswith(".strength") and (array < 1.0 / LARGEST).any():
             raise ValueError(f"{name} is not above 0")
-        if name == "own.weight" and (array < LEAST_WEIGHT * LOW).any():
+        if name in ("own.weight", "own.free") and (array < LEAST_WEIGHT * LOW).any():
             raise ValueError(f"{name} is not above 0")
-        if name == "own.exponent" and (np.abs(array) > MOST).any():
+        if name == "own.exponent" and (np.abs(array) >= MOST).any():
             raise ValueError(f"{name} is no power")
         if name.endswith(".waiting"):
             late = name.startswith("hindsight") & (arrays[name.replace("waiting", "place")] >= 0)

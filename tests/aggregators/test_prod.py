@@ -385,7 +385,8 @@ def test_a_file_whose_weights_are_none_is_refused(tmp_path):
     model = gw.Groupwise([gw.by("k")], aggregator=Prod())
     model.learn_one({"k": "a", "u": 0.5}, 0.3)
     header, arrays = model.contents()
-    for name, wrong in [("weight", 0.0), ("weight", np.nan), ("charge", -1.0), ("distance", -1.0)]:
+    wrongs = [("weight", 0.0), ("weight", np.nan), ("free", 0.0), ("charge", -1.0)]
+    for name, wrong in [*wrongs, ("distance", -1.0), ("exponent", 1 << 62)]:
         bad = {**arrays, f"own.{name}": np.full_like(arrays[f"own.{name}"], wrong)}
         archive.write(tmp_path / "bad.gw", header, bad)
         with pytest.raises(gw.errors.SnapshotError, match="damaged"):
@@ -438,7 +439,8 @@ def test_starting_afresh_is_starting():
     arena.reduction.restart()
     own = arena.reduction.own
     assert not arena.reduction.common.any()
-    assert (own.column("weight", arena.groups) == 1.0).all()
+    for name in ("weight", "free"):
+        assert (own.column(name, arena.groups) == 1.0).all()
     for name in ("charge", "distance", "exponent"):
         assert not own.column(name, arena.groups).any()
 

@@ -21,6 +21,11 @@ def turn(weight, charge, k, step, sign, reach, ceiling, whole, both):
 
 
 @njit
+def power_of_two(power):
+    return rates.power_of_two(power)
+
+
+@njit
 def rescale(weight, k, factor):
     rates.rescale(weight, k, factor)
 
@@ -50,11 +55,16 @@ def test_they_do_what_their_reference_does(ceiling):
         assert same(weight, again[0])
 
 
+def test_powers_of_two():
+    for power in (-1022, -1, 0, 1, 64, 1023):
+        assert power_of_two(power) == reference.power_of_two(power) == 2.0**power
+
+
 def test_a_turn_by_hand():
     """Two rates that are free, the others held; the charges by their formulas."""
     weight, charge = np.ones((1, 8)), np.zeros((1, 8))
     reach, ceiling, step, whole = 0.1, 0.3, 0.2, 0.05
-    change, size, top = turn(weight, charge, 0, step, -1.0, reach, ceiling, whole, 1)
+    change, size, top, free = turn(weight, charge, 0, step, -1.0, reach, ceiling, whole, 1)
     factors = []
     for k in range(8):
         rate = 0.5 * 4**k
@@ -68,3 +78,4 @@ def test_a_turn_by_hand():
     assert change == pytest.approx(sum((f - 1) / 2**k for k, f in enumerate(factors)))
     assert size == pytest.approx(-change)
     assert top == max(weight[0])
+    assert free == pytest.approx(sum(2**k * f for k, f in enumerate(factors)) / 255)

@@ -16,7 +16,7 @@ from groupwise.arrays import Index, Vector
 from groupwise.kernels.compiled import inlined
 from groupwise.kernels.experts import experts_of
 from groupwise.kernels.layout import LEARNER, Layout, open_place
-from groupwise.kernels.rates import COUNT, pull, rescale, turn
+from groupwise.kernels.rates import COUNT, power_of_two, pull, rescale, turn
 from groupwise.kernels.reference import UNIT
 
 COMMON = ("error", "excess")
@@ -42,6 +42,8 @@ class Rates(NamedTuple):
     """S_ik."""
     distance: Vector
     """D_i = Σ I_i (p − a_i)²."""
+    free: Vector
+    """The mean of w_ik with weights γ_k η_k: how an expert pulls where nothing is clipped."""
     exponent: Index
     """x_i."""
 
@@ -52,20 +54,21 @@ RECORDS = Layout(
         "weight": (LEARNER, COUNT),
         "charge": (LEARNER, COUNT),
         "distance": (LEARNER,),
+        "free": (LEARNER,),
         "exponent": (LEARNER,),
     },
     integers=("exponent",),
-    ones=("weight",),
+    ones=("weight", "free"),
 )
-SIZE = 2 * COUNT + 2
+SIZE = 2 * COUNT + 3
 """Numbers that are kept of an expert."""
 rates_of = RECORDS.view
 
 
 @inlined
 def scaled(number, power):
-    """number · 2^power."""
-    return number if power == 0 else math.ldexp(number, max(power, -4_000))
+    """number · 2^power; nothing where that power is none of a double."""
+    return number * power_of_two(min(power, 1_023)) if power > -1_023 else 0.0
 
 
 @inlined
@@ -138,14 +141,21 @@ def balance(settings, groups, weights, advice, highest, play, odds):
 def play(settings, groups, weights, advice, odds):
     """The root p of the balance, which rises with p; ``odds`` are the weights it is the mean with.
 
-    Newton's method between the least and the most advice; halves where it would leave them.
+    Newton's method between the least and the most advice, which halves where it would leave them,
+    from the weighted mean that is the root where nothing is clipped.
     """
+    experts, own = open_place(settings.experts), open_place(settings.own)
+    highest = highest_power(settings, groups, weights, *advice.shape)
     low, high = advice[0, 0], advice[0, 0]
+    total, mean = 0.0, 0.0
     for a in range(advice.shape[0]):
+        mass, record = experts_of(experts, groups[a]).mass, rates_of(own, groups[a])
         for k in range(advice.shape[1]):
             low, high = min(low, advice[a, k]), max(high, advice[a, k])
-    highest = highest_power(settings, groups, weights, *advice.shape)
-    now = 0.5 * (low + high)
+            share = share_of(weights[a], mass[k], record.exponent[k], highest) * record.free[k]
+            total += share
+            mean += share * advice[a, k]
+    now = min(max(mean / total, low), high) if total > 0.0 else 0.5 * (low + high)
     for _ in range(STEPS):
         force, growth = balance(settings, groups, weights, advice, highest, now, odds)
         if force == 0.0:
@@ -189,7 +199,7 @@ def update(settings, groups, weights, advice, prediction, y):
             side = side_of(error, prediction, advice[a, k])
             against = (miss > 0.0) != (difference > 0.0)
             step, whole = 2.0 * (weights[a] * known), 2.0 * (weights[a] * size) * reach
-            change, absolute, top = turn(
+            change, absolute, top, record.free[k] = turn(
                 record.weight,
                 record.charge,
                 k,
@@ -207,9 +217,11 @@ def update(settings, groups, weights, advice, prediction, y):
             moved += unit * absolute
             if top < LOW:
                 rescale(record.weight, k, HIGH)
+                record.free[k] *= HIGH
                 record.exponent[k] -= POWER
             elif top > HIGH:
                 rescale(record.weight, k, LOW)
+                record.free[k] *= LOW
                 record.exponent[k] += POWER
     rounding = (16.0 + advice.size) * UNIT * moved + 2.0 * UNIT * abs(settings.common[EXCESS])
     settings.common[EXCESS] += gained + rounding

@@ -9,9 +9,11 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from groupwise.kernels.emitter import LANE, Emitter, loop, vector_of
+from groupwise.kernels.addresses import WORD
+from groupwise.kernels.emitter import DOUBLE, LANE, Emitter, loop, vector_of
 from groupwise.kernels.reference import (
     CHARGE_ROUNDING,
+    FREE,
     LEAST_WEIGHT,
     PULLS,
     RATES,
@@ -85,7 +87,8 @@ def turn(typing_context, weight, charge, k, step, sign, reach, ceiling, whole, b
         whole − u_k + u_k z_k / (2 + z_k)    ≥ whole − ln(1 + z_k) / η_k,
         u_k − whole + u_k z_k / (2 − 2 z_k)  ≥ −whole − ln(1 − z_k) / η_k,
 
-    and what rounding may have left out of them. Returns Σ γ_k Δw_k, Σ γ_k |Δw_k| and max w_k.
+    and what rounding may have left out of them. Returns Σ γ_k Δw_k, Σ γ_k |Δw_k|, max w_k, and the
+    mean of w_k with weights γ_k η_k.
     """
 
     def generate(context, builder, signature, arguments):
@@ -112,12 +115,25 @@ def turn(typing_context, weight, charge, k, step, sign, reach, ceiling, whole, b
         emit.store(new, *weights)
         change = b.fmul(b.fsub(new, old), emit.all(*SHARES))
         size = emit.greater(change, b.fneg(change))
-        found = [emit.fold(change, b.fadd), emit.fold(size, b.fadd), emit.fold(new, emit.greater)]
+        drawn = emit.fold(b.fmul(new, emit.all(*PULLS)), b.fadd)
+        sums = emit.fold(change, b.fadd), emit.fold(size, b.fadd), emit.fold(new, emit.greater)
+        found = [*sums, b.fmul(drawn, ir.Constant(drawn.type, FREE))]
         return context.make_tuple(builder, signature.return_type, found)
 
     number = types.float64
     numbers = weight, charge, types.int64, *(number,) * 5, types.int64
-    return types.UniTuple(number, 3)(*numbers), generate
+    return types.UniTuple(number, 4)(*numbers), generate
+
+
+@loop
+def power_of_two(typing_context, power):
+    """2^power, a normal number."""
+
+    def generate(context, builder, signature, arguments):
+        biased = builder.add(arguments[0], ir.Constant(WORD, 1023))
+        return builder.bitcast(builder.shl(biased, ir.Constant(WORD, 52)), DOUBLE)
+
+    return types.float64(types.int64), generate
 
 
 @loop

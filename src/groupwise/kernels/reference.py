@@ -194,6 +194,7 @@ RATES = tuple(0.5 * 4.0**k for k in range(8))
 SHARES = tuple(2.0**-k for k in range(8))
 """Their prior γ_k, up to its sum 255/128."""
 PULLS = tuple(rate * share for rate, share in zip(RATES, SHARES, strict=True))
+FREE = 1.0 / sum(PULLS)
 LEAST_WEIGHT = 2.0**-800
 """Weights of an expert are not below this, which is nothing beside the largest of them."""
 UNIT = 2.0**-53
@@ -230,9 +231,9 @@ def turn(
     ceiling: float,
     whole: float,
     both: int,
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, float]:
     """w_k ×= 1 ± z_k, and S_k += its charge; see ``rates``."""
-    changes = []
+    changes, drawn = [], []
     for j, (rate, share) in enumerate(zip(RATES, SHARES, strict=True)):
         old, inverse = float(weight[k, j]), 1.0 / rate
         u = step * (reach if reach < ceiling * inverse else ceiling * inverse)
@@ -247,8 +248,15 @@ def turn(
         charge[k, j] = (float(charge[k, j]) + cost) * ROUNDED_UP
         weight[k, j] = new
         changes.append((new - old) * share)
+        drawn.append(new * (rate * share))
     sizes = [abs(change) for change in changes]
-    return _fold(changes, add), _fold(sizes, add), max(weight[k].tolist())
+    sums = _fold(changes, add), _fold(sizes, add)
+    return *sums, max(weight[k].tolist()), _fold(drawn, add) * FREE
+
+
+def power_of_two(power: int) -> float:
+    """2^power, a normal number."""
+    return 2.0 ** int(power)
 
 
 def rescale(weight: Vector, k: int, factor: float) -> None:
