@@ -36,6 +36,42 @@ To audit a model that you have already, log its predictions in a column and comp
 groupwise compare logged.csv --target charges --prediction my_model --groups "sex, smoker"
 ```
 
+## Yes or no, and classes
+
+What the label is, is found out from its column, and printed:
+
+- 0 and 1, or two texts such as no and yes, false and true, <=50K and >50K: what is predicted is
+  the probability of one of the two, the *positive* value. That is the second in order (1, true,
+  yes, >50K), or what `--positive` says.
+- Three to 20 texts: a probability for each of these classes.
+- Other numbers, however few: a number.
+
+`--task probability`, `--task classes` and `--task number` say it instead: a column of 0 and 1 may
+be run as a number, one of 1, 2 and 3 as classes, and one of numbers from 0 to 1 as probabilities,
+which are labels too. `--classes "red, green, blue"` names the classes beforehand, also those that
+have yet to come. A range says that the label is a number.
+
+```sh
+groupwise run adult.csv --target income
+groupwise compare logged.csv --target income --prediction my_model
+```
+
+Predictions have a column `probability:>50K` for the positive value of two, or one such column for
+each of several classes, in `run` as in `predict`. Losses are log losses, in nats, and the best in
+hindsight is a logistic model with |x·θ| within a bound (`bound = 8.0` in the settings); beside
+regret and certificate the report shows calibration, with the error that chance alone would explain.
+
+`compare` takes the logged probability of the positive value, in a column called as the model or
+`my_model:>50K`. Of three classes and more it takes one column each, `my_model:red`,
+`my_model:green` and so on (or `my_model_red`), which add up to 1 within 0.02 and are divided by
+their sum. A probability below 1e-15 of what then came counts as 1e-15, and the report says how
+often: the loss would be infinite.
+
+A label that is missing is an error, and so are texts such as NA among others, unless `--classes`
+names them. A class that is in one row only, or classes that differ in capitals alone, are pointed
+out. A file with one class of two works, if the other is known (0 and 1, no and yes, or named in
+`--classes`), and the report says so.
+
 A command that cannot be carried out says why in one line on standard error, and exits with 2.
 """
 

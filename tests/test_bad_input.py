@@ -129,7 +129,10 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], type[GroupwiseError]]] = {
         {"aggregator": gw.aggregators.Specialists(), "clip": False},
         ConfigurationError,
     ),
-    "log loss without a floor": ({"loss": gw.losses.Log()}, ConfigurationError),
+    "log loss without a floor": (
+        {"loss": gw.losses.Log(), "aggregator": gw.aggregators.AdaNormalHedge()},
+        ConfigurationError,
+    ),
     "loss that is none": ({"loss": "square"}, ConfigurationError),
     "learner that is none": ({"learner": "ridge"}, ConfigurationError),
     "class for a learner": ({"learner": gw.learners.Ridge}, ConfigurationError),

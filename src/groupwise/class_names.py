@@ -76,7 +76,7 @@ class ClassNames:
         more = f" and {len(self.names) - LISTED} more" if len(self.names) > LISTED else ""
         return LabelError(
             f"Label {label!r} is none of the classes {listed}{more}. "
-            "Name every class that can come in losses.Log(classes=[...])."
+            "Name every class that can come, as in losses.Log(classes=[...])."
         )
 
 

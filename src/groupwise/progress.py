@@ -1,9 +1,11 @@
 """Progress bars for anything that may take over two seconds."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 
 PATIENCE = 2.0
@@ -28,6 +30,19 @@ def progress_bar(total: int, what: str, show: bool = True, unit: str = "rows") -
         return
     with (_bar if find_spec("rich") else _line)(total, what, unit) as advance:
         yield advance
+
+
+@contextmanager
+def patiently(text: str) -> Iterator[None]:
+    """Say what is being waited for, if it takes long and no bar can tell how far it is."""
+    say = partial(print, f"groupwise: {text}", file=sys.stderr, flush=True)
+    timer = threading.Timer(PATIENCE, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextmanager

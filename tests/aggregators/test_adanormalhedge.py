@@ -227,5 +227,6 @@ def test_plays_follow_the_loss():
     ids=str,
 )
 def test_unsound_plays_are_refused(loss, play):
+    hedge = gw.aggregators.AdaNormalHedge()
     with pytest.raises(gw.errors.ConfigurationError):
-        gw.Groupwise([gw.by("k")], loss=loss, play=play)
+        gw.Groupwise([gw.by("k")], loss=loss, aggregator=hedge, play=play)

@@ -67,6 +67,13 @@ class TestLearners:
         linear_model = pytest.importorskip("sklearn.linear_model")
         check_learner(gw.learners.Foreign(linear_model.SGDRegressor()), rounds=10)
 
+    def test_classifiers_pass(self):
+        river = pytest.importorskip("river.linear_model")
+        sklearn = pytest.importorskip("sklearn.linear_model")
+        loss = gw.losses.Log(floor=0.01)
+        check_learner(gw.learners.Foreign(river.LogisticRegression()), loss=loss, rounds=10)
+        check_learner(gw.learners.Foreign(sklearn.SGDClassifier(loss="log_loss")), rounds=10)
+
     def test_learners_of_actions_pass(self):
         learner = gw.learners.FTPL(
             gw.oracles.Finite([[1, 0, 0], [0, 1, 0], [0, 0, 1]]), cost_norm=3.0

@@ -95,7 +95,7 @@ def test_rows_and_a_model_from_pipes(folder, tmp_path, name):
 
 
 def test_who_waits_for_a_pipe_says_so(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "PATIENCE", 0.0)
+    monkeypatch.setattr("groupwise.progress.PATIENCE", 0.0)
     os.mkfifo(tmp_path / "rows")
     content = (folder / "people.csv").read_bytes()
     heard = threading.Event()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from groupwise.aggregators import Prod
 from groupwise.errors import ConfigurationError, DataError
 from groupwise.features import hashed
 from groupwise.files.plan import guess_target, make_plan, spans_constant
@@ -11,6 +12,7 @@ from groupwise.files.scan import scan
 from groupwise.files.settings import Request, read_config
 from groupwise.files.source import opened
 from groupwise.groups import by, cut, pairs, weight, where
+from groupwise.losses import Square
 from tests.cli.commands import write_rows
 
 HEADER = ("sex", "hour", "age", "name", "gap", "city", "pay")
@@ -28,8 +30,8 @@ def found(tmp_path_factory):
         yield scan(source, "pay")
 
 
-def plan(found, strict=False, reserved=(), **request):
-    return make_plan(found, Request(target="pay").with_options(**request), strict, reserved)
+def plan(found, strict=False, predictions=(), **request):
+    return make_plan(found, Request(target="pay").with_options(**request), strict, predictions)
 
 
 def test_text_and_few_valued_columns_are_groups_and_the_rest_features(found):
@@ -44,7 +46,7 @@ def test_text_and_few_valued_columns_are_groups_and_the_rest_features(found):
         "hour": "number",
         "city": "text",
     }
-    assert made.range == (0.0, 12.0)
+    assert made.task.loss == Square(0.0, 12.0)
     assert made.proposed
     assert "Column 'name' is left out: it has 200 different texts" in made.warnings[0]
     assert "Column 'gap' has 23 missing values" in made.notes[0]
@@ -57,7 +59,7 @@ def test_what_is_asked_for_is_taken_as_it_is(found):
     made = plan(found, groups="sex & city, age:50", features="age:0|100, city", range=(-5.0, 20.0))
     assert made.groups == (by("sex") & by("city"), cut("age", [50]))
     assert made.features == {"age": (0.0, 100.0), "city": None}
-    assert made.range == (-5.0, 20.0)
+    assert made.task.loss == Square(-5.0, 20.0)
     assert not made.proposed
     assert made.looked_ahead == ()
     assert made.kinds["city"] == "text"
@@ -74,10 +76,10 @@ def test_what_was_looked_up_is_said(found):
     )
 
 
-def test_reserved_columns_are_neither_groups_nor_features(found):
-    made = plan(found, reserved=("city", "age"))
-    assert made.groups == (by("sex"), by("hour"))
-    assert "age" not in made.features
+def test_predictions_are_neither_groups_nor_features(found):
+    made = plan(found, predictions=("hour", "age"))
+    assert made.groups == (by("sex"), by("city"))
+    assert made.features == {}
 
 
 def test_numbers_alone_are_cut_in_halves(tmp_path):
@@ -118,7 +120,7 @@ def test_who_asks_for_no_intercept_is_told_what_that_means(found):
     ("request_", "error", "message"),
     [
         ({"target": None}, ConfigurationError, "Name it with --target"),
-        ({"target": "city"}, DataError, "label column 'city' holds 'a' in row 1"),
+        ({"target": "city", "task": "number"}, DataError, "label column 'city' holds 'a' in row 1"),
         (
             {"range": (0.0, 5.0), "drop": ("gap",)},
             DataError,
@@ -140,6 +142,7 @@ def test_a_model_has_the_parts_of_the_plan(found):
     model = plan(found, learner="forward", aggregator="specialists").model()
     assert [(one.penalty, one.forward) for one in model.learners] == [(1.0, True)]
     assert type(model.aggregator).__name__ == "Specialists"
+    assert plan(found, aggregator="prod").model().aggregator == Prod()
     assert (model.loss.low, model.loss.high) == (0.0, 12.0)
     with pytest.raises(ConfigurationError, match="no learner 'forest'"):
         plan(found, learner="forest").model()

@@ -5,6 +5,7 @@ import io
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from groupwise.files.predictions import guarded, joined, prediction_file
 from groupwise.groups import Groups, by
@@ -16,9 +17,10 @@ def read(stream):
 
 def test_columns_with_and_without_labels():
     stream = io.BytesIO()
-    with prediction_file(stream) as write:
-        write(np.array([1, 2]), np.array([0.1, 1 / 3]), np.array([1.0, 2.0]), ["a", 'b; "c"'])
-        write(np.array([3]), np.array([2.0]), np.array([3.0]), ["d,e"])
+    with prediction_file(stream, ["prediction"], "number") as write:
+        rows = np.array([[0.1], [1 / 3]])
+        write(np.array([1, 2]), rows, np.array([1.0, 2.0]), ["a", 'b; "c"'])
+        write(np.array([3]), np.array([[2.0]]), np.array([3.0]), ["d,e"])
     header, *rows = read(stream)
     assert header == ["row", "prediction", "label", "groups"]
     assert [(int(r), float(p), float(y), g) for r, p, y, g in rows] == [
@@ -27,9 +29,21 @@ def test_columns_with_and_without_labels():
         (3, 2.0, 3.0, "d,e"),
     ]
     stream = io.BytesIO()
-    with prediction_file(stream, labels=False) as write:
-        write(np.array([1]), np.array([0.5]), ["a"])
+    with prediction_file(stream, ["prediction"]) as write:
+        write(np.array([1]), np.array([[0.5]]), ["a"])
     assert read(stream) == [["row", "prediction", "groups"], ["1", "0.5", "a"]]
+
+
+def test_a_column_for_each_class_and_labels_that_are_text():
+    stream = io.BytesIO()
+    with prediction_file(stream, ["p:a,b", 'p:"c"'], "text") as write:
+        labels = pa.chunked_array([["a,b", "=1"]])
+        write(np.array([1, 2]), np.array([[0.25, 0.75], [0.5, 0.5]]), labels, ["g", "h"])
+    assert read(stream) == [
+        ["row", "p:a,b", 'p:"c"', "label", "groups"],
+        ["1", "0.25", "0.75", "a,b", "g"],
+        ["2", "0.5", "0.5", "'=1", "h"],
+    ]
 
 
 def test_nothing_begins_as_a_formula_does():

@@ -9,12 +9,12 @@ import pytest
 
 from groupwise.files import run as running
 from groupwise.files.pages import compare_page, run_page
-from groupwise.files.plan import check_predictions, make_plan
+from groupwise.files.plan import make_plan
 from groupwise.files.run import Following, compare, points, record, run
 from groupwise.files.scan import scan
 from groupwise.files.settings import Request
 from groupwise.files.source import opened
-from tests.cli.commands import OUTPUTS, people_file, predictions_of
+from tests.cli.commands import OUTPUTS, people, people_file, predictions_of, write_rows
 
 pytestmark = pytest.mark.usefixtures("two_panels")
 
@@ -63,6 +63,27 @@ def test_fewer_points_where_there_are_many_groups_or_features():
     assert points(100, 100) < points(100, 10)
 
 
+@pytest.mark.parametrize(("refits", "tables"), [(0, 0), (35_000, 2), (10**9, 3)])
+def test_probabilities_are_fitted_along_the_way_while_there_is_time(
+    tmp_path, monkeypatch, refits, tables
+):
+    rows = [(*row[:3], "yes" if row[3] > 10 else "no") for row in people(240)]
+    data = write_rows(tmp_path / "data.csv", ("sex", "city", "age", "y"), rows)
+    monkeypatch.setattr(running, "REFITS", refits)
+    with opened(str(data)) as source:
+        found = scan(source, "y")
+        following = Following(found, make_plan(found, Request(target="y")))
+        noted = []
+        for _ in following.pieces("test", 1, False):
+            noted += [(following.done, list(table)) for table in [following.reached()] if table]
+        finished = following.finished()
+    assert len(noted) == tables  # of at most REFIT_POINTS, which is 3 here
+    assert all(len(table) <= running.REFITTED for _, table in noted)
+    assert len(finished.rows) == 6
+    assert all(row["best_kind"] == "exact" for row in finished.rows)
+    assert finished.curves["always_on"].time.tolist() == [*(time for time, _ in noted), 240]
+
+
 def test_what_is_written(planned, tmp_path):
     found, plan = planned
     finished = run(found, plan, tmp_path / "out", progress=False)
@@ -75,9 +96,9 @@ def test_what_is_written(planned, tmp_path):
 
 
 def test_logged_predictions_have_curves_of_their_own(planned):
-    found, plan = planned
-    check_predictions(found, "pay", ["age"])
-    compared = compare(found, plan, ["age"], None, progress=False)
+    found, _ = planned
+    plan = make_plan(found, Request(target="pay"), predictions=["age"])
+    compared = compare(found, plan, None, progress=False)
     rows = {row["group"]: row for row in compared.rows}
     for group, curve in compared.logged["age"].items():
         ours = compared.curves[group]

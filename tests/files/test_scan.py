@@ -55,6 +55,20 @@ def test_what_is_found_does_not_depend_on_the_chunks(tmp_path, monkeypatch):
     assert (whole.columns["c"].missing, whole.columns["c"].first_missing) == (40, 5)
 
 
+def test_the_values_of_the_label_are_counted(tmp_path, monkeypatch):
+    rows = [("ab"[i % 3 == 2], i) for i in range(30)] + [("", 30), ("c", 31)]
+    data = write_rows(tmp_path / "d.csv", ("y", "x"), rows)
+    for block in (1 << 20, 23):
+        monkeypatch.setattr("groupwise.files.source.BLOCK", block)
+        with opened(str(data)) as source:
+            found = scan(source, "y").columns
+            assert found["y"].seen == {"a": (20, 1), "b": (10, 3), "c": (1, 32)}
+            assert (scan(source, "x").columns["x"].seen or {})["7"] == (1, 8)
+            monkeypatch.setattr(scanning, "MOST", 2)
+            assert scan(source, "y").columns["y"].seen is None
+            monkeypatch.setattr(scanning, "MOST", 1_000)
+
+
 def test_correlation_with_the_label(tmp_path):
     import numpy as np
 

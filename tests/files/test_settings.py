@@ -64,7 +64,7 @@ def test_a_plan_as_toml_asks_for_the_same_plan(tmp_path):
     assert "[18.0, 64.0]" in text
     (tmp_path / "c.toml").write_text(text)
     again = make_plan(found, read_config(tmp_path / "c.toml"))
-    kept = ("target", "range", "order", "groups", "features", "indicators", "learner", "kinds")
+    kept = ("target", "task", "order", "groups", "features", "indicators", "learner", "kinds")
     assert [getattr(again, name) for name in kept] == [getattr(made, name) for name in kept]
 
 

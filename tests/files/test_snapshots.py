@@ -53,7 +53,8 @@ def test_rows_are_learned_as_one_by_one(known, saved, tmp_path):
     again, reading = load(tmp_path / "new.gw")
     assert again.regret().rows == model.regret().rows
     assert reading == Reading("pay", KINDS)
-    assert learned.error == pytest.approx((squares / 30) ** 0.5)
+    assert learned.loss == pytest.approx(squares / 30)
+    assert learned.told.startswith("their typical error is")
 
 
 def test_predictions_name_the_row_that_is_refused(saved, tmp_path):

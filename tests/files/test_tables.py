@@ -4,16 +4,9 @@ import math
 
 import pytest
 
-from groupwise.files.tables import (
-    afterwards,
-    group_table,
-    headline,
-    most_gained,
-    ranked,
-    title_of,
-    typical_error,
-    worst,
-)
+from groupwise.files.tables import Measure, afterwards, group_table, title_of
+
+PAY = Measure("pay", 2.0)
 
 
 def row(group, rounds, regret, baseline=None, best=0.0, status="proved"):
@@ -38,29 +31,29 @@ ROWS = [
 
 
 def test_everybody_first_then_the_worst_per_round_and_small_groups_last():
-    assert [one["group"] for one in ranked(ROWS)] == ["always_on", "a", "b", "small"]
-    assert worst(ROWS)["group"] == "a"
-    assert worst(ROWS[:1])["group"] == "small"
-    assert worst(ROWS[3:])["group"] == "always_on"
+    assert [one["group"] for one in PAY.ranked(ROWS)] == ["always_on", "a", "b", "small"]
+    assert PAY.worst(ROWS)["group"] == "a"
+    assert PAY.worst(ROWS[:1])["group"] == "small"
+    assert PAY.worst(ROWS[3:])["group"] == "always_on"
 
 
 def test_the_group_on_which_most_is_gained():
-    gained = most_gained(ROWS)
+    gained = PAY.most_gained(ROWS)
     assert gained is not None
     assert gained["group"] == "b"
-    assert most_gained([row("a", 50, 2.0, 1.0)]) is None
-    assert most_gained([row("a", 50, 2.0)]) is None
+    assert PAY.most_gained([row("a", 50, 2.0, 1.0)]) is None
+    assert PAY.most_gained([row("a", 50, 2.0)]) is None
 
 
 def test_typical_errors():
-    assert typical_error(ROWS[1]) == 0.5
-    assert typical_error(ROWS[1], None) == math.sqrt(0.24)
-    assert typical_error(ROWS[1], "baseline_regret") == math.sqrt(0.3)
-    assert math.isnan(typical_error(row("a", 5, 1.0), "baseline_regret"))
+    assert PAY.figure(ROWS[1]) == 0.5
+    assert PAY.figure(ROWS[1], None) == math.sqrt(0.24)
+    assert PAY.figure(ROWS[1], "baseline_regret") == math.sqrt(0.3)
+    assert math.isnan(PAY.figure(row("a", 5, 1.0), "baseline_regret"))
 
 
 def test_a_row_per_group_and_marks_where_it_matters():
-    table = group_table(ranked(ROWS), 2.0, "pay", "Groups")
+    table = group_table(PAY.ranked(ROWS), PAY, "Groups")
     assert [column.title for column in table.columns] == [
         *("group", "rounds", "groupwise", "single model", "best in hindsight"),
         *("groupwise", "single model", "certificate"),
@@ -74,19 +67,19 @@ def test_a_row_per_group_and_marks_where_it_matters():
     assert cells["b"][2].mark == "good"
     assert cells["a"][2].mark == ""
     assert cells["small"][2].mark == "faint"
-    shown = group_table([row("a", 50, 1.0, status="void")], 1.0, None, "Groups")
+    shown = group_table([row("a", 50, 1.0, status="void")], Measure(), "Groups")
     assert shown.columns[-1].title == "status"
     assert [cell.text for cell in shown.rows[0]][3] == "–"
 
 
 def test_sentences():
-    said = headline(ROWS)
+    (said,) = PAY.headlines(ROWS, {})
     assert said.startswith("Worst group: a. Over its 50 rounds a prediction is typically off by")
     assert said.endswith("and a single model for everybody by 0.6.")
-    assert "single model" not in headline([row("a", 50, 1.0)])
+    assert "single model" not in PAY.headlines([row("a", 50, 1.0)], {})[0]
     assert title_of("x" * 80, 10) == "x" * 9 + "…"
 
 
 @pytest.mark.parametrize(("best", "rounds", "count"), [(1e-9, 100, 1), (1.0, 100, 0), (0.0, 5, 0)])
 def test_a_label_that_the_features_give_exactly_is_pointed_out(best, rounds, count):
-    assert len(afterwards([row("always_on", rounds, 1.0, best=best)], "pay")) == count
+    assert len(afterwards([row("always_on", rounds, 1.0, best=best)], "pay", PAY)) == count

@@ -93,9 +93,20 @@ def model_for(draw, stream):
     """A model that the stream fits."""
     loss = draws.choose(
         draw,
-        [gw.losses.Square(), gw.losses.Absolute(), gw.losses.Log(0.01), gw.losses.Log()],
-        [4, 1, 1, 2],
+        [
+            gw.losses.Square(),
+            gw.losses.Absolute(),
+            gw.losses.Log(0.01),
+            gw.losses.Log(),
+            gw.losses.Log(classes=["no", "yes"]),
+            gw.losses.Log(classes=["red", "green", "blue"]),
+        ],
+        [4, 1, 1, 2, 1, 1],
     )
+    if loss.classes is not None:
+        for chunk in stream.chunks:
+            count = len(loss.classes)
+            chunk[TARGET] = [loss.classes[int(count * label)] for label in chunk[TARGET]]
     one = draws.logistic if isinstance(loss, gw.losses.Log) and draw.random() < 0.8 else draws.ridge
     first = [name for name in stream.numbers if name in stream.chunks[0]]
     declared: Any = None
@@ -115,6 +126,10 @@ def model_for(draw, stream):
         "seed": int(draw.integers(100)),
         **draws.aggregation(draw, loss),
     }
+    if isinstance(loss, gw.losses.Log) and loss.nodes == 1 and draw.random() < 0.3:
+        options["recalibrate"] = draws.choose(draw, [True, gw.Gap(0.1)])
+    if loss.nodes > 1:
+        options["learner"] = draws.logistic(draw)
     return gw.Groupwise(chosen, **options, **draws.intercept(draw.random() < 0.6))
 
 
@@ -171,9 +186,14 @@ def loop(model, pieces, disturb=None):
         for row, label in zip(rows, piece[TARGET], strict=True):
             model = model if disturb is None else disturb(model, rows)
             ticket = model.predict(row)
-            told.append(ticket.prediction)
+            told.append(shown(ticket.prediction))
             model.learn(ticket, label)
     return model, told
+
+
+def shown(prediction):
+    """A prediction as replays give it."""
+    return list(prediction.values()) if isinstance(prediction, dict) else prediction
 
 
 def replayed(model, pieces, frame, jobs, together):

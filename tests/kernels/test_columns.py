@@ -24,6 +24,9 @@ class Keeper:
     def __init__(self):
         self.store = Store(columns.COLUMNS, keeper=self)
 
+    def begun(self, groups):
+        pass
+
     def opened(self, groups, first):
         columns.rehash(self.store.address, groups)
 
@@ -88,7 +91,7 @@ def test_a_group_is_as_wide_as_its_own_rows():
     )  # its own eight or nine; the first, full rows bring a few more
     for group in range(13):
         width = crew.seen.of(group).count[0]
-        assert crew.sums.width[group] <= room(int(width) * 5 // 4 + 4)
+        assert crew.recorder.stores["hindsight"].width[group] <= room(int(width) * 5 // 4 + 4)
 
 
 def test_what_is_only_asked_for_leaves_no_trace():

@@ -186,10 +186,11 @@ def test_parabolas_stay_below_the_loss(anchor, bound, places):
 @settings(max_examples=200, deadline=None)
 def test_anchors_are_roots(v, magnitude):
     kappa = 10.0**magnitude
-    z = logistic.anchor(v, kappa)
+    z, part = logistic.anchor(v, kappa)
     with mp.workdps(80):
-        exact = root(mp.mpf(v), mp.mpf(kappa))
-        assert abs(z - float(exact)) <= 1e-13 * abs(float(exact)) + 1e-300
+        exact = abs(root(mp.mpf(v), mp.mpf(kappa)))
+        assert abs(z - float(exact)) <= 1e-13 * float(exact) + 1e-300
+        assert abs(part - float(mp.exp(-exact))) <= 1e-13 * float(mp.exp(-exact)) * (1 + z)
 
 
 def adversarial(seed, rows, width, kind):

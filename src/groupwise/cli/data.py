@@ -7,6 +7,7 @@ import typer
 
 from groupwise.cli.options import (
     AggregatorName,
+    Classes,
     Config,
     Data,
     Drop,
@@ -17,8 +18,11 @@ from groupwise.cli.options import (
     LearnerName,
     NoIntercept,
     Order,
+    Positive,
     Target,
+    Task,
     show_summary,
+    show_task,
     tell,
     warn,
 )
@@ -27,6 +31,9 @@ from groupwise.cli.options import (
 def run(
     data: Data,
     target: Target = None,
+    task: Task = None,
+    classes: Classes = None,
+    positive: Positive = None,
     groups: GroupsText = None,
     features: FeaturesText = None,
     drop: Drop = None,
@@ -44,6 +51,8 @@ def run(
     """Predict every row of a file, learning as it goes, and report the regret on every group.
 
     Writes predictions.csv, regret.json, model.gw (to go on from) and report.html to --out.
+    Predictions are numbers, the probability of yes (in a column such as probability:yes), or that
+    of every class: see --task.
     Groups and features that are not given are proposed from the columns, and printed as TOML to
     keep and edit.
     """
@@ -54,6 +63,9 @@ def run(
         data,
         config,
         target=target,
+        task=task,
+        classes=classes,
+        positive=positive,
         groups=groups,
         features=features,
         drop=drop,
@@ -67,6 +79,7 @@ def run(
         if plan.proposed:
             typer.echo("# Proposed from the columns; keep it in a file and give it with --config.")
             typer.echo(plan.toml())
+        show_task(found, plan)
         finished = running.run(found, plan, out, jobs)
     show_summary(finished)
     warn(*finished.warnings[len(plan.warnings) :])
@@ -78,6 +91,9 @@ def run(
 def init(
     data: Data,
     target: Target = None,
+    task: Task = None,
+    classes: Classes = None,
+    positive: Positive = None,
     groups: GroupsText = None,
     features: FeaturesText = None,
     drop: Drop = None,
@@ -98,6 +114,9 @@ def init(
         data,
         strict=False,
         target=target,
+        task=task,
+        classes=classes,
+        positive=positive,
         groups=groups,
         features=features,
         drop=drop,
@@ -119,11 +138,16 @@ def compare(
         list[str],
         typer.Option(
             metavar="COLUMN",
-            help="The column of the other model's predictions; again for a further model.",
+            help="The column of the other model's predictions, or of its probabilities for the "
+            "positive value; with more classes the NAME of columns NAME:class. Again for a further "
+            "model.",
             show_default=False,
         ),
     ],
     target: Target = None,
+    task: Task = None,
+    classes: Classes = None,
+    positive: Positive = None,
     groups: GroupsText = None,
     features: FeaturesText = None,
     drop: Drop = None,
@@ -141,10 +165,10 @@ def compare(
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """Audit logged predictions: their regret on every group against the best linear model.
+    """Audit logged predictions: their regret on every group against the best model in hindsight.
 
-    Beside it stands what groupwise and a single model would have had on the same rows. Prediction
-    columns are never features or groups.
+    Beside it stands what groupwise and a single model would have had on the same rows, and for
+    probabilities the calibration of all. Prediction columns are never features or groups.
     """
     from groupwise.files import run as running
     from groupwise.files.plan import planned
@@ -154,6 +178,9 @@ def compare(
         config,
         prediction,
         target=target,
+        task=task,
+        classes=classes,
+        positive=positive,
         groups=groups,
         features=features,
         drop=drop,
@@ -164,7 +191,9 @@ def compare(
         intercept=False if no_intercept else None,
     ) as (found, plan):
         warn(*plan.warnings)
-        compared = running.compare(found, plan, prediction, out, jobs)
+        show_task(found, plan)
+        compared = running.compare(found, plan, out, jobs)
     show_summary(compared)
+    warn(*compared.warnings[len(plan.warnings) :])
     if out is not None:
         typer.echo(f"The report is {(out / running.REPORT).resolve()}")

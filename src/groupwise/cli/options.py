@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from groupwise.files.plan import Plan
     from groupwise.files.run import Finished
+    from groupwise.files.scan import Scan
 
 Data = Annotated[
     str,
@@ -19,6 +21,34 @@ Data = Annotated[
 Target = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False),
+]
+Task = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TASK",
+        help="What the label is: number, probability (yes or no) or classes. Without it, two "
+        "values (0 and 1, or two texts) are yes and no, up to 20 texts are classes, and all other "
+        "numbers are numbers.",
+        show_default=False,
+    ),
+]
+Classes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="The classes of the label, such as 'red, green, blue', also those yet to come. "
+        "Without it, looked up in the whole file.",
+        show_default=False,
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VALUE",
+        help="Of two values, the one whose probability is predicted. Without it, the second in "
+        "order: 1, true, yes.",
+        show_default=False,
+    ),
 ]
 GroupsText = Annotated[
     str | None,
@@ -50,7 +80,7 @@ LabelRange = Annotated[
     typer.Option(
         "--range",
         metavar="LOW,HIGH",
-        help="The range of the label. Without it, looked up in the whole file.",
+        help="The range of a label that is a number. Without it, looked up in the whole file.",
         show_default=False,
     ),
 ]
@@ -73,7 +103,10 @@ Config = Annotated[
 LearnerName = Annotated[
     str | None,
     typer.Option(
-        "--learner", metavar="NAME", help="ridge (the default) or forward.", show_default=False
+        "--learner",
+        metavar="NAME",
+        help="ridge (the default) or forward for numbers, logistic for probabilities.",
+        show_default=False,
     ),
 ]
 AggregatorName = Annotated[
@@ -81,7 +114,7 @@ AggregatorName = Annotated[
     typer.Option(
         "--aggregator",
         metavar="NAME",
-        help="adanormalhedge (the default), specialists or prod.",
+        help="adanormalhedge (the default), prod; specialists, for probabilities too.",
         show_default=False,
     ),
 ]
@@ -114,12 +147,19 @@ def tell(out: Path, message: str) -> None:
     typer.echo(message, err=is_stream(out))
 
 
+def show_task(found: "Scan", plan: "Plan") -> None:
+    """What is predicted, where that is a probability."""
+    from groupwise.files.labels import described
+
+    if plan.task.is_chance:
+        typer.echo(described(plan.task, found.columns[plan.target]))
+
+
 def show_summary(finished: "Finished") -> None:
-    """The worst groups, and a sentence about the worst."""
-    from groupwise.files.tables import summary, verdicts
+    """The worst groups, and what came of it in a few sentences."""
+    from groupwise.files.tables import summary
     from groupwise.report.tables import console, show
 
-    target, players = finished.plan.target, finished.players
-    show(console(), summary(finished.rows, finished.unit, target, players))
-    for sentence in verdicts(finished):
+    show(console(), summary(finished.rows, finished.measure, finished.players))
+    for sentence in finished.verdicts:
         typer.echo(sentence)

@@ -15,22 +15,23 @@ def regret(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: all figures.")] = False,
 ) -> None:
     """Show regret and certificate of every group that a snapshot has seen."""
-    from groupwise.files.snapshots import load
-    from groupwise.files.tables import FIRST, ranked, summary
+    from groupwise.files.snapshots import look
+    from groupwise.files.tables import FIRST, summary
     from groupwise.report.tables import console, json_text, show
 
-    loaded, reading = load(model)
-    table = loaded.regret()
+    table, measure, calibration = look(model)
     if as_json:
         record = {"schema": 1, "rows": table.rows, "comparator": table.comparator}
-        typer.echo(json_text({**record, "rounds": table.settled}), nl=False)
+        typer.echo(json_text({**record, **calibration, "rounds": table.settled}), nl=False)
         return
     if not table.rows:
         typer.echo("The model has seen no row yet.")
         return
-    unit, first = loaded.loss.unit, None if every else FIRST
-    show(console(), summary(ranked(table.rows), unit, reading.target, first=first))
+    first = None if every else FIRST
+    show(console(), summary(measure.ranked(table.rows), measure, first=first))
     typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")
+    if any(row["best_kind"] == "bracket" for row in table.rows):
+        typer.echo("Where the best is a range, it lies within, and regret is what it is at most.")
 
 
 def predict(
@@ -43,6 +44,8 @@ def predict(
 ) -> None:
     """Predict rows with a snapshot: CSV with row, prediction and awake groups.
 
+    Probabilities have columns such as probability:yes, one for the positive value of two, or one
+    for each of several classes.
     Nothing is learned and the snapshot stays as it is. Labels in the rows are not looked at.
     """
     from groupwise.files import snapshots
@@ -90,6 +93,6 @@ def learn(
         learned = snapshots.learn(model, source, target, place, jobs, waiting)
     tell(
         place,
-        f"{learned.rows:,} rows learned, {learned.settled:,} in all; their typical error is "
-        f"{learned.error:.6g}. The model is {place}",
+        f"{learned.rows:,} rows learned, {learned.settled:,} in all; {learned.told}. The model is "
+        f"{place}",
     )

@@ -18,12 +18,11 @@ TARGET = "(label)"
 
 
 class Adapter:
-    """The parameters that both adapters have, stored as given, and the model they describe."""
+    """The parameters that all adapters have, stored as given, and the model they describe."""
 
     def __init__(
         self,
         groups: Sequence[str | int | Group] | None = None,
-        range: tuple[float, float] | None = None,
         learner: Any = None,
         aggregator: AnyAggregator | None = None,
         features: Sequence[Any] | Mapping[Any, tuple[float, float]] | None = None,
@@ -32,7 +31,6 @@ class Adapter:
         seed: int = 0,
     ) -> None:
         self.groups = groups
-        self.range = range
         self.learner = learner
         self.aggregator = aggregator
         self.features = features
@@ -44,8 +42,8 @@ class Adapter:
         """What a column that the parameters give is called."""
         return column
 
-    def _build(self) -> Groupwise:
-        """The model: names of columns are ``by(name)``, and a range makes the loss.
+    def _build(self, loss: Loss) -> Groupwise:
+        """The model; names of columns are ``by(name)``.
 
         Declarations are copied: one remembers its names once it is used, and suites that test
         estimators compare parameters before and after.
@@ -53,16 +51,6 @@ class Adapter:
         given: Any = () if self.groups is None else self.groups
         names = map(self._name, [given] if isinstance(given, (str, Group)) else given)
         groups = [by(name) if isinstance(name, str) else copy.deepcopy(name) for name in names]
-        loss: Loss = Unbounded()
-        if self.range is not None:
-            try:
-                low, high = self.range
-            except (TypeError, ValueError):
-                raise ConfigurationError(
-                    f"range={self.range!r}. Give (low, high), between which all labels are, or "
-                    "None."
-                ) from None
-            loss = Square(low, high)
         features: Any = self.features
         if isinstance(features, Mapping):
             features = {self._name(column): bounds for column, bounds in features.items()}
@@ -76,9 +64,39 @@ class Adapter:
             features=features,
             indicators=self.indicators,
             intercept=self.intercept,
-            clip=self.range is not None,
+            clip=loss.ranged,
             seed=self.seed,
         )
+
+
+class Regression(Adapter):
+    """The parameters of both regressors: a range of the labels as well, which makes the loss."""
+
+    def __init__(
+        self,
+        groups: Sequence[str | int | Group] | None = None,
+        range: tuple[float, float] | None = None,
+        learner: Any = None,
+        aggregator: AnyAggregator | None = None,
+        features: Sequence[Any] | Mapping[Any, tuple[float, float]] | None = None,
+        indicators: bool = True,
+        intercept: bool = True,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(groups, learner, aggregator, features, indicators, intercept, seed)
+        self.range = range
+
+    def _loss(self) -> Loss:
+        """Square loss on the range, if there is one."""
+        if self.range is None:
+            return Unbounded()
+        try:
+            low, high = self.range
+        except (TypeError, ValueError):
+            raise ConfigurationError(
+                f"range={self.range!r}. Give (low, high), between which all labels are, or None."
+            ) from None
+        return Square(low, high)
 
 
 def widened(seen: tuple[float, float] | None, labels: Vector | float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""A Groupwise model as a regressor of river."""
+"""A Groupwise model as a regressor or a classifier of river."""
 
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
@@ -6,13 +6,17 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from groupwise.compat import TARGET, Adapter, widened
+from groupwise.class_names import ClassName
+from groupwise.compat import TARGET, Adapter, Regression, widened
 from groupwise.errors import ConfigurationError, is_finite
 from groupwise.extras import needed_by
 from groupwise.groups import Group
+from groupwise.losses import Log, Loss
 from groupwise.model import Groupwise
 from groupwise.protocols import AnyAggregator
+from groupwise.regret.calibration import CalibrationTable
 from groupwise.regret.table import RegretTable
 from groupwise.ticket import Ticket
 
@@ -23,7 +27,82 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class GroupwiseRegressor(Adapter, base.MiniBatchRegressor):
+class Remembering(Adapter):
+    """What both estimators have: a model, and its tickets, which river settles none of.
+
+    A label goes to the oldest outstanding prediction for an equal row.
+    """
+
+    outstanding: int
+    _model: Groupwise | None = None
+
+    def _start(self, outstanding: int) -> None:
+        """Remember nothing yet, and later so many predictions."""
+        self.outstanding = outstanding
+        self._tickets: dict[int, tuple[Hashable, Ticket]] = {}
+        self._places: dict[Hashable, deque[int]] = {}
+
+    def _loss(self) -> Loss:
+        """The loss that the parameters describe."""
+        raise NotImplementedError
+
+    @property
+    def model(self) -> Groupwise:
+        """The model inside, for tickets, snapshots and all else."""
+        if self._model is None:
+            if not is_finite(self.outstanding, int) or self.outstanding < 0:
+                raise ConfigurationError(
+                    f"outstanding must be a whole number, 0 or more, not {self.outstanding!r}."
+                )
+            self._model = self._build(self._loss())
+        return self._model
+
+    def regret(self) -> RegretTable:
+        """Regret and certificate of every group over the rounds whose labels came."""
+        return self.model.regret()
+
+    def _predict(self, x: Mapping[Any, Any]) -> Ticket:
+        """The ticket for a row, which is remembered."""
+        ticket, key = self.model.predict(_row(x)), _key(x)
+        self._tickets[ticket.number] = key, ticket
+        self._places.setdefault(key, deque()).append(ticket.number)
+        while len(self._tickets) > self.outstanding:
+            oldest, dropped = next(iter(self._tickets.values()))
+            self.model.forget(dropped)
+            self._let_go(oldest)
+        return ticket
+
+    def _learn(self, x: Mapping[Any, Any], y: Any) -> None:
+        """Settle the oldest ticket for an equal row, or else one that is made now."""
+        key = _key(x)
+        if key in self._places:
+            self.model.learn(self._tickets[self._places[key][0]][1], y)
+            self._let_go(key)
+        else:
+            self.model.learn_one(_row(x), y)
+
+    def _learn_frame(self, X: "pd.DataFrame", labels: NDArray[Any]) -> None:
+        """The same for a frame's rows, one after another in its order."""
+        if labels.shape != (len(X),):
+            raise ConfigurationError(f"X has {len(X)} rows and y has shape {labels.shape}.")
+        rows = X.to_dict(orient="records") if self._places else []
+        if any(_key(x) in self._places for x in rows):
+            self.model.loss.encode_many(labels)  # all of them are labels, or none is learned from
+            for x, label in zip(rows, labels.tolist(), strict=True):
+                self._learn(x, label)
+        elif len(X):
+            frame = X.rename(columns=str)
+            self.model.replay(frame[sorted(frame.columns)].assign(**{TARGET: labels}), TARGET)
+
+    def _let_go(self, key: Hashable) -> None:
+        """Forget the oldest prediction for this row."""
+        places = self._places[key]
+        del self._tickets[places.popleft()]
+        if not places:
+            del self._places[key]
+
+
+class GroupwiseRegressor(Regression, Remembering, base.MiniBatchRegressor):
     """Square-loss regression with a regret guarantee for every group at once, for river.
 
     ``predict_one`` and ``learn_one`` are those of :class:`groupwise.Groupwise`; ``learn_many`` and
@@ -75,46 +154,16 @@ class GroupwiseRegressor(Adapter, base.MiniBatchRegressor):
         outstanding: int = 1_000,
     ) -> None:
         super().__init__(groups, range, learner, aggregator, features, indicators, intercept, seed)
-        self.outstanding = outstanding
+        self._start(outstanding)
         self.label_range: tuple[float, float] | None = None
-        self._model: Groupwise | None = None
-        self._tickets: dict[int, tuple[Hashable, Ticket]] = {}
-        self._places: dict[Hashable, deque[int]] = {}
-
-    @property
-    def model(self) -> Groupwise:
-        """The model inside, for tickets, snapshots and all else."""
-        if self._model is None:
-            if not is_finite(self.outstanding, int) or self.outstanding < 0:
-                raise ConfigurationError(
-                    f"outstanding must be a whole number, 0 or more, not {self.outstanding!r}."
-                )
-            self._model = self._build()
-        return self._model
-
-    def regret(self) -> RegretTable:
-        """Regret and certificate of every group over the rounds whose labels came."""
-        return self.model.regret()
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The prediction for a row."""
-        ticket, key = self.model.predict(self._row(x)), _key(x)
-        self._tickets[ticket.number] = key, ticket
-        self._places.setdefault(key, deque()).append(ticket.number)
-        while len(self._tickets) > self.outstanding:
-            oldest, dropped = next(iter(self._tickets.values()))
-            self.model.forget(dropped)
-            self._let_go(oldest)
-        return float(ticket.prediction)
+        return float(self._predict(x).prediction)
 
     def learn_one(self, x: dict[Any, Any], y: float) -> None:
         """Learn from a row's label."""
-        key = _key(x)
-        if key in self._places:
-            self.model.learn(self._tickets[self._places[key][0]][1], y)
-            self._let_go(key)
-        else:
-            self.model.learn_one(self._row(x), y)
+        self._learn(x, y)
         self.label_range = widened(self.label_range, float(y))
 
     def predict_many(self, X: "pd.DataFrame") -> "pd.Series":
@@ -127,29 +176,134 @@ class GroupwiseRegressor(Adapter, base.MiniBatchRegressor):
     def learn_many(self, X: "pd.DataFrame", y: "pd.Series") -> None:
         """Learn from the labels of a frame's rows, one after another in its order."""
         labels = np.asarray(y, dtype=np.float64)
-        if labels.shape != (len(X),):
-            raise ConfigurationError(f"X has {len(X)} rows and y has shape {labels.shape}.")
-        if not len(X):
-            return
-        rows = X.to_dict(orient="records") if self._places else []
-        if any(_key(x) in self._places for x in rows):
-            for x, label in zip(rows, labels.tolist(), strict=True):
-                self.learn_one(x, label)
-            return
-        frame = X.rename(columns=str)
-        self.model.replay(frame[sorted(frame.columns)].assign(**{TARGET: labels}), TARGET)
-        self.label_range = widened(self.label_range, labels)
+        self._learn_frame(X, labels)
+        if labels.size:
+            self.label_range = widened(self.label_range, labels)
 
-    def _row(self, x: Mapping[Any, Any]) -> dict[str, Any]:
-        """The row with its fields in order: river wants no number to depend on theirs."""
-        return dict(sorted(((str(name), value) for name, value in x.items()), key=itemgetter(0)))
 
-    def _let_go(self, key: Hashable) -> None:
-        """Forget the oldest prediction for this row."""
-        places = self._places[key]
-        del self._tickets[places.popleft()]
-        if not places:
-            del self._places[key]
+class GroupwiseClassifier(Remembering, base.MiniBatchClassifier):
+    """Probabilities with a regret guarantee for every group at once, for river.
+
+    ``predict_proba_one`` and ``learn_one`` are those of :class:`groupwise.Groupwise` with log loss;
+    ``predict_one`` is the likeliest class, the first of them in a tie. Mini-batches give the
+    numbers of the loop. Late labels, pipelines and ``outstanding`` are as in
+    :class:`GroupwiseRegressor`; asking for the class and the probabilities of a row, one right
+    after the other, is one prediction.
+
+    Classes are False and True unless they are declared: the guarantee is about probabilities of
+    classes that are known before the first row, so a label that is none of them is an error and
+    adds no class. All of ``river.checks`` apply; none is skipped.
+
+    Parameters
+    ----------
+    groups : names of columns and declarations (``gw.by``, ``gw.cut``, …); without any, the
+        always-on group is the only one.
+    classes : all classes that can come, two or more: texts, numbers or booleans. None for False and
+        True, which 0 and 1 are as well. Three and more are told apart by a chain of yes-or-no
+        learners, in this order.
+    learner : the per-group learner, or a list of them; ``learners.Logistic()`` by default.
+    aggregator : ``aggregators.Specialists()`` by default.
+    features : the fields to use, as in ``Groupwise``; None for all.
+    indicators : whether each group is a 0/1 feature as well.
+    intercept : whether to add a feature that is 1 in every row.
+    seed : names all the randomness there is.
+    outstanding : how many predictions are remembered until their labels come; the oldest are let
+        go first.
+
+    >>> from groupwise.compat.river import GroupwiseClassifier
+    >>> from river import datasets, evaluate, metrics
+    >>> model = GroupwiseClassifier()
+    >>> model.predict_proba_one({"age": 0.3})
+    {False: 0.5, True: 0.5}
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.LogLoss())
+    LogLoss: 0.26684...
+
+    Guarantee
+    ---------
+    After every label and for every group, regret ≤ certificate, as ``regret()`` shows both, over
+    the rounds whose labels came.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[str | Group] | None = None,
+        classes: Sequence[ClassName] | None = None,
+        learner: Any = None,
+        aggregator: AnyAggregator | None = None,
+        features: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
+        indicators: bool = True,
+        intercept: bool = True,
+        seed: int = 0,
+        outstanding: int = 1_000,
+    ) -> None:
+        super().__init__(groups, learner, aggregator, features, indicators, intercept, seed)
+        self.classes = classes
+        self._start(outstanding)
+        self._latest: tuple[str, Hashable] | None = None
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probability of every class for a row."""
+        return self._shares(x, "probabilities")
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+        """The likeliest class of a row."""
+        shares = self._shares(x, "class")
+        return max(shares, key=lambda name: shares[name])
+
+    def learn_one(self, x: dict[Any, Any], y: ClassName) -> None:
+        """Learn from a row's class."""
+        self._learn(x, y)
+        self._latest = None
+
+    def predict_proba_many(self, X: "pd.DataFrame") -> "pd.DataFrame":
+        """The probability of every class, a column for each, for the rows of a frame."""
+        import pandas as pd
+
+        shares = [[*self.predict_proba_one(x).values()] for x in X.to_dict(orient="records")]
+        return pd.DataFrame(shares, index=X.index, columns=[*self._names], dtype="float64")
+
+    def predict_many(self, X: "pd.DataFrame") -> "pd.Series":
+        """The likeliest classes of the rows of a frame."""
+        import pandas as pd
+
+        names = [self.predict_one(x) for x in X.to_dict(orient="records")]
+        return pd.Series(names, index=X.index, dtype=None if names else "object")
+
+    def learn_many(self, X: "pd.DataFrame", y: "pd.Series") -> None:
+        """Learn from the classes of a frame's rows, one after another in its order."""
+        self._learn_frame(X, np.asarray(y, dtype=object))
+        self._latest = None
+
+    def calibration(self) -> CalibrationTable:
+        """Calibration of every group, of the probabilities whose labels came."""
+        return self.model.calibration()
+
+    @property
+    def _multiclass(self) -> bool:
+        return len(self._names) > 2
+
+    @property
+    def _names(self) -> Sequence[ClassName]:
+        return (False, True) if self.classes is None else self.classes
+
+    def _loss(self) -> Loss:
+        return Log(classes=self._names)
+
+    def _shares(self, x: Mapping[Any, Any], what: str) -> dict[ClassName, float]:
+        """The probabilities for a row; those just given where they were asked for otherwise."""
+        key, latest = _key(x), self._latest
+        self._latest = what, key
+        if latest is not None and latest[0] != what and latest[1] == key and key in self._places:
+            self._latest = None
+            ticket = self._tickets[self._places[key][-1]][1]
+        else:
+            ticket = self._predict(x)
+        return dict(ticket.prediction)
+
+
+def _row(x: Mapping[Any, Any]) -> dict[str, Any]:
+    """The row with its fields in order: river wants no number to depend on theirs."""
+    return dict(sorted(((str(name), value) for name, value in x.items()), key=itemgetter(0)))
 
 
 def _key(x: Mapping[Any, Any]) -> Hashable:

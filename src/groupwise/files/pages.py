@@ -1,26 +1,27 @@
 """The reports: one page for a run, one for an audit."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from groupwise.files import chances
+from groupwise.files.chances import Nats
+from groupwise.files.settings import CLASSES
 from groupwise.files.tables import (
     BEST,
-    ENOUGH,
     OURS,
     SINGLE,
     Row,
     group_table,
-    most_gained,
     title_of,
-    typical_error,
-    verdicts,
-    worst,
 )
-from groupwise.files.text import amount, shown
+from groupwise.files.task import Task
+from groupwise.files.text import quoted, shown
+from groupwise.groups import ALWAYS_ON
 from groupwise.report.figures import Figure, Line, Panel, draw, inline
 from groupwise.report.page import Illustration, Page, Section, html, versions
 
 if TYPE_CHECKING:
+    from groupwise.files.plan import Plan
     from groupwise.files.run import Finished
 
 SHORT = 25
@@ -31,35 +32,18 @@ POINTS = 3
 """Fewer make no curve."""
 PANEL_NAME = 36
 
-NOTE = (
-    "Error: the root of the mean squared error, in the label’s own units. Best in hindsight: the "
-    "linear model that fits all the group’s rows best, fitted after the fact. Single model: one "
-    "online ridge regression for everybody. Regret: squared error beyond that of the best in "
-    "hindsight, summed over the group’s rounds; 1 is one prediction off by the whole range of the "
-    "label, and below 0 every linear model for the group was beaten. Certificate: the regret "
-    "cannot be above it; grey where it says nothing, being above what all rounds together could "
-    "lose. Green: at least half a percent better than the single "
-    "model, red: worse."
-)
-SMALL = f"Groups with under {ENOUGH} rounds are grey and come last: on so few, regret is all start."
-
 
 def run_page(finished: "Finished") -> str:
     """The report of a run as HTML."""
-    rows = finished.rows
-    gained = most_gained(rows)
+    rows, measure = finished.rows, finished.measure
+    gained = measure.most_gained(rows)
     lead = [
-        f"The column {shown(finished.plan.target)} was predicted for {finished.scan.rows:,} rows "
+        f"{_what(finished)} was predicted for {finished.scan.rows:,} rows "
         "one after another, each before its label was learned from, with a model for everybody and "
         f"one for each of {len(rows) - 1:,} groups. {_certified(rows)}"
     ]
-    if gained is not None and gained is not worst(rows):
-        lead.insert(
-            0,
-            f"Most is gained on {title_of(gained['group'])}: typically off by "
-            f"{amount(typical_error(gained))} rather than the single model’s "
-            f"{amount(typical_error(gained, 'baseline_regret'))}.",
-        )
+    if gained is not None and gained is not measure.worst(rows):
+        lead.insert(0, measure.gained(gained))
     return _page(finished, "regret on every group", lead)
 
 
@@ -78,17 +62,22 @@ def _page(done: "Finished", title: str, lead: Sequence[str]) -> str:
     """The page; ``lead`` stands after the sentences about the worst groups."""
     rows, few = done.rows, len(done.rows) <= FEW
     heading, worst_rows = ("Groups", rows) if few else ("Worst groups", rows[:SHORT])
-    first, *more = verdicts(done)
+    measure = done.measure
+    first, *more = done.verdicts
     players = {shown(name, 30): key for name, key in done.players.items()}
 
     def section(title: str, anchor: str, chosen: Sequence[Row], note: str, *text: str) -> Section:
-        table = group_table(chosen, done.unit, done.plan.target, title, players, note)
+        table = group_table(chosen, measure, title, players, note)
         return Section(title, anchor, [*text, table])
 
     sections = [
-        section(heading, "groups", worst_rows, f"{NOTE} {SMALL}"),
+        section(heading, "groups", worst_rows, measure.note),
         Section("Regret over time", "curves", [_curves(done)]),
     ]
+    if isinstance(measure, Nats):
+        sections.insert(1, chances.calibration(done.calibration))
+        told = chances.notes(rows, measure)
+        sections += [Section("Notes", "notes", told)] if told else []
     if done.warnings:
         sections.append(Section("Warnings", "warnings", done.warnings))
     if not few:
@@ -99,7 +88,7 @@ def _page(done: "Finished", title: str, lead: Sequence[str]) -> str:
         Page(
             title=f"{name}: {title}",
             headline=first,
-            lead=[*more, *lead, *_ahead(done.plan.looked_ahead)],
+            lead=[*more, *lead, *_bound(rows), *_ahead(done.plan)],
             summary=None,
             sections=sections,
             facts=_facts(done),
@@ -117,41 +106,72 @@ def _certified(rows: Sequence[Row]) -> str:
     return "On every group the regret is below its certificate, as it must be."
 
 
-def _ahead(known: Sequence[str]) -> list[str]:
+def _what(done: "Finished") -> str:
+    """What was predicted."""
+    target, task = shown(done.plan.target), done.plan.task
+    if not task.is_chance:
+        return f"The column {target}"
+    if task.loss.classes is None and done.scan.columns[done.plan.target].distinct > len(task.names):
+        return f"The column {target}, of probabilities,"
+    if task.name == CLASSES:
+        return f"The probability of each of {len(task.names)} classes of {target}"
+    return f"The probability that {target} is {quoted(task.names[1])}, not {quoted(task.names[0])},"
+
+
+def _bound(rows: Sequence[Row]) -> list[str]:
+    """Whether there would have been better models beyond those that certificates are for."""
+    everybody = (row for row in rows if row["group"] == ALWAYS_ON and row.get("note"))
+    return [
+        "Best in hindsight are models within a bound, and certificates are for these alone. On "
+        f"everybody {row['note']}. A larger bound (bound = … in the settings) takes more models in."
+        for row in everybody
+    ]
+
+
+def _ahead(plan: "Plan") -> list[str]:
     """What the run knew before its time."""
+    known = plan.looked_ahead
     if not known:
         return []
     joined = " and ".join([", ".join(known[:-1]), known[-1]] if known[1:] else known)
+    option = "--classes" if plan.task.is_chance else "--range"
     return [
         f"A look ahead: {joined} came from a first pass over the whole file. A live stream does "
-        "not know them; --range, --groups and --features with ranges do without."
+        f"not know them; {option}, --groups and --features with ranges do without."
     ]
 
 
 def _curves(done: "Finished") -> Illustration:
     """Regret against time, a small panel for each of the worst groups."""
-    rows, panels = done.rows, []
+    rows, measure, unit = done.rows, done.measure, done.measure.unit
+    panels: list[Panel] = []
+    style: Literal["solid", "marked"] = "marked" if measure.slow else "solid"
     drawn = {row["group"]: done.curves[row["group"]].drawn() for row in rows}
     followed = [row for row in rows if drawn[row["group"]].time.size > POINTS]
-    for group in (row["group"] for row in (followed or rows)[:SHORT]):
+    if measure.slow:
+        followed = sorted(followed, key=lambda row: -row["rounds"])
+    chosen = (followed or rows)[:SHORT]
+    for group in (row["group"] for row in chosen):
         curve = drawn[group]
         others = {shown(name, 30): curves[group].drawn() for name, curves in done.logged.items()}
         lines = (
-            Line(SINGLE, curve.rounds, curve.baseline_regret / done.unit, colour=0),
-            Line(OURS, curve.rounds, curve.regret / done.unit, colour=1),
+            Line(SINGLE, curve.rounds, curve.baseline_regret / unit, colour=0, style=style),
+            Line(OURS, curve.rounds, curve.regret / unit, colour=1, style=style),
             *(
-                Line(name, other.rounds, other.regret / done.unit, colour=place)
+                Line(name, other.rounds, other.regret / unit, colour=place, style=style)
                 for place, (name, other) in enumerate(others.items(), 2)
             ),
         )
         panels.append(Panel(title_of(group, PANEL_NAME), lines))
-    shown_text = f"The {SHORT} worst of {len(rows):,} groups. " if len(rows) > SHORT else ""
+    which = f"{len(chosen)} large ones" if measure.slow else f"The {len(chosen)} worst"
+    some = f"{which} of {len(rows):,} groups. " if len(rows) > len(chosen) else ""
     figure = Figure(
         "regret",
-        f"{shown_text}Regret against {BEST} so far, as the group’s rounds go by. A line that "
-        "flattens has learned the group; one that keeps climbing has not.",
+        f"{some}Regret against {BEST} so far, as the group’s rounds go by. A line that flattens "
+        "has learned the group; one that keeps climbing has not."
+        f"{' The dots are where the best was fitted.' if measure.slow else ''}",
         "rounds of the group",
-        "regret",
+        measure.axis,
         tuple(panels),
     )
     return Illustration(figure, inline(figure, draw(figure, pdf=False)))
@@ -159,11 +179,11 @@ def _curves(done: "Finished") -> Illustration:
 
 def _facts(done: "Finished") -> dict[str, dict[str, str]]:
     """The page's last lines: the settings, the fingerprint of the data, and the versions."""
-    plan, source = done.plan, done.scan.source
+    plan, source, parameters = done.plan, done.scan.source, done.plan.parameters
     return {
         "Settings": {
             "Label": shown(plan.target),
-            "Range of the label": f"{plan.range[0]:g} to {plan.range[1]:g}",
+            **_about_label(plan.task),
             "Groups": _listed([_declaration(one.to_dict()) for one in plan.groups]),
             "Features": _listed([shown(name, 60) for name in plan.features]),
             "Groups are features too": "yes" if plan.indicators else "no",
@@ -171,7 +191,7 @@ def _facts(done: "Finished") -> dict[str, dict[str, str]]:
             "Order of the rows": "as in the file"
             if plan.order is None
             else f"by {shown(plan.order)}",
-            "Learner": f"{plan.learner}, penalty {plan.penalty:g}",
+            "Learner": ", ".join([plan.learner, *(f"{k} {x:g}" for k, x in parameters.items())]),
             "Aggregator": plan.aggregator,
         },
         "Data": {
@@ -184,6 +204,16 @@ def _facts(done: "Finished") -> dict[str, dict[str, str]]:
         },
         "Made with": versions(),
     }
+
+
+def _about_label(task: Task) -> dict[str, str]:
+    """What the label may be."""
+    if not task.is_chance:
+        return {"Range of the label": f"{task.loss.low:g} to {task.loss.high:g}"}
+    if task.name == CLASSES:
+        return {"Classes": _listed([shown(name, 60) for name in task.names])}
+    negative, positive = (shown(name, 60) for name in task.names)
+    return {"Probability of": f"{positive} (not {negative})"}
 
 
 def _listed(names: Sequence[str], most: int = 60) -> str:

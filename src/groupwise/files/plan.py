@@ -5,19 +5,23 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from groupwise.errors import ConfigurationError, DataError
 from groupwise.features import COLUMNS, hashed
 from groupwise.features.declared import Hashed
+from groupwise.files.labels import loss_for, task_for, task_warnings
+from groupwise.files.logged import Logged, find_logged
 from groupwise.files.scan import Kind, Profile, Scan, scan
-from groupwise.files.settings import LEVELS_WORD, Request, request_from
+from groupwise.files.settings import LEVELS_WORD, NUMBER, PROBABILITY, Request, request_from
 from groupwise.files.source import opened
+from groupwise.files.task import Task
 from groupwise.files.text import amount, quoted, shown
 from groupwise.groups import Group, Groups, by, cut, dumps
 from groupwise.groups.algebra import Leaf
 from groupwise.groups.declarations import By, Cut, Weight, Where
 from groupwise.groups.text import HASHED_WORD
+from groupwise.losses import Square
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
@@ -26,16 +30,18 @@ Features = dict[str, tuple[float, float] | Hashed | None]
 
 FEW = 24
 """Whole numbers with so few values are proposed as groups: hours of the day still are."""
+PENALTIES = {False: 1.0, True: 0.1}
+"""For numbers, and for probabilities: columns are scaled to [0, 1], and odds are of any size."""
 LEVELS = 50
 """A text column with more levels is neither proposed as groups nor a feature."""
 MANY = 1_000
 """So many groups from one column deserve a warning."""
 FEATURES = 8_192
 """So many features, of which every two have a number in a group's matrix: half a gigabyte."""
-MOST = 3
-"""Models to be compared at a time, for the sake of tables and colours."""
 NARROWEST, WIDEST = 1e-100, 1e100
 """Ranges of labels whose squares, and sums of these, are numbers."""
+NUMERIC = ("ridge", "forward")
+"""Learners that predict numbers."""
 SUSPICIOUS = 0.95
 """A feature that correlates so with the label may be known only when the label is."""
 
@@ -44,13 +50,13 @@ SUSPICIOUS = 0.95
 class Plan:
     """A run, decided.
 
-    ``kinds`` has the columns that are read, and what they hold; ``notes`` what was guessed or left
-    out, for a proposal that is edited first; ``looked_ahead`` what was learned from the whole file
-    before its first row was predicted.
+    ``kinds`` has the columns that are read, and what they hold; ``logged`` the predictions of other
+    models; ``notes`` what was guessed or left out, for a proposal that is edited first;
+    ``looked_ahead`` what was learned from the whole file before its first row was predicted.
     """
 
     target: str
-    range: tuple[float, float]
+    task: Task
     order: str | None
     groups: tuple[Group, ...]
     features: Features
@@ -58,9 +64,10 @@ class Plan:
     intercept: bool
     learner: str
     aggregator: str
-    penalty: float
+    parameters: dict[str, float]
     kinds: dict[str, Kind]
     warnings: tuple[str, ...] = ()
+    logged: tuple[Logged, ...] = ()
     notes: tuple[str, ...] = ()
     looked_ahead: tuple[str, ...] = ()
     proposed: bool = False
@@ -71,11 +78,12 @@ class Plan:
 
         settings = {
             "target": self.target,
-            "range": list(self.range),
+            "task": self.task.name,
+            **self.range_or_classes,
             **({} if self.order is None else {"order": self.order}),
             "learner": self.learner,
             "aggregator": self.aggregator,
-            "penalty": self.penalty,
+            **self.parameters,
             "indicators": self.indicators,
             "intercept": self.intercept,
             "features": {
@@ -88,17 +96,24 @@ class Plan:
         text = re.sub(pair, r"[\1, \2]", tomli_w.dumps(settings))
         return f"{comments}{text}\n{dumps(self.groups)}"
 
+    @property
+    def range_or_classes(self) -> dict[str, Any]:
+        """What settings say of the label besides its task."""
+        loss = self.task.loss
+        if not self.task.is_chance:
+            return {"range": [loss.low, loss.high]}
+        return {} if loss.classes is None else {"classes": list(loss.classes)}
+
     def model(self) -> "Groupwise":
         """A model that has seen nothing yet."""
-        from groupwise.losses import Square
         from groupwise.model import Groupwise
         from groupwise.validation import part_called
 
         return Groupwise(
             groups=self.groups,
-            learner=part_called("learner", self.learner, penalty=self.penalty),
+            learner=part_called("learner", self.learner, **self.parameters),
             aggregator=part_called("aggregator", self.aggregator),
-            loss=Square(*self.range),
+            loss=self.task.loss,
             features=self.features,
             indicators=self.indicators,
             intercept=self.intercept,
@@ -125,27 +140,13 @@ def planned(
     request = request_from(config, **options)
     with opened(data) as source:
         found = scan(source, request.target, request.order, progress=True)
-        check_predictions(found, request.target, predictions)
         yield found, make_plan(found, request, strict, predictions)
 
 
-def check_predictions(found: Scan, target: str | None, columns: Sequence[str]) -> None:
-    """Refuse columns that are no predictions of other models."""
-    if len(columns) > MOST:
-        raise ConfigurationError(f"Compare at most {MOST} models at a time.")
-    if len(set(columns)) < len(columns):
-        raise ConfigurationError("A --prediction column is named twice.")
-    for column in columns:
-        profile = found.column(column, "for predictions")
-        if column == target:
-            raise ConfigurationError(f"{quoted(column)} is the label itself, not a prediction.")
-        profile.check_numbers("prediction", "Leave out the rows without a prediction.")
-
-
 def make_plan(
-    scan: Scan, request: Request, strict: bool = True, reserved: Sequence[str] = ()
+    scan: Scan, request: Request, strict: bool = True, predictions: Sequence[str] = ()
 ) -> Plan:
-    """Decide everything. ``reserved`` columns are neither features nor groups.
+    """Decide everything. The ``predictions`` of other models are neither features nor groups.
 
     With ``strict``, a column that cannot be used as it is stops the run; else it is left out, and
     a label that is not named is guessed.
@@ -155,10 +156,12 @@ def make_plan(
         request = replace(request, target=guess_target(scan))
         notes.append("The label is guessed: the last column of numbers.")
     label = _label(scan, request)
+    task = _task(label, request)
     for name in request.drop:
         scan.column(name, "to leave out")
     request = request.read(list(scan.columns), scan.unknown)
-    others = {label.name, *request.drop, *reserved}
+    logged = find_logged(scan, task, label.name, predictions)
+    others = {label.name, *request.drop, *(column for one in logged for column in one.columns)}
     groups = propose_groups(scan, others) if request.groups is None else _groups(scan, request)
     indicators = request.indicators
     if indicators is None:  # not where a column has very many values
@@ -178,7 +181,6 @@ def make_plan(
             name: _asked(scan, name, bounds, label.name)
             for name, bounds in request.features.items()
         }
-    bounds = _range(label, request.range)
     Groups(groups, always_on=True)  # refuses groups that would have the same name
     if not features and not (groups and (indicators or request.intercept)):
         raise DataError(
@@ -186,6 +188,7 @@ def make_plan(
             "a group."
         )
     _check_width(scan, groups, features, indicators)
+    warnings = [*task_warnings(label, request, task), *warnings]
     warnings += remarks(scan, groups, features, label.name)
     if not (request.intercept or spans_constant(groups, features, indicators)):
         warnings.append(
@@ -195,22 +198,21 @@ def make_plan(
     read = dict.fromkeys([label.name, *features, *(c for one in groups for c in one.columns)])
     return Plan(
         target=label.name,
-        range=bounds,
+        task=task,
         order=request.order,
         groups=tuple(groups),
         features=features,
         indicators=indicators,
         intercept=request.intercept,
-        learner=request.learner or "ridge",
-        aggregator=request.aggregator or "adanormalhedge",
-        penalty=request.penalty,
+        **_parts(request, task),
         kinds={
             name: "text" if is_text(features.get(name, ())) else scan.columns[name].kind
             for name in read
         },
         warnings=tuple(warnings),
+        logged=logged,
         notes=tuple(notes),
-        looked_ahead=_looked_ahead(request, features),
+        looked_ahead=_looked_ahead(request, features, task),
         proposed=request.features is None or request.groups is None,
     )
 
@@ -221,8 +223,42 @@ def _label(scan: Scan, request: Request) -> Profile:
     profile = scan.column(request.target, "for the label")
     if not profile.distinct:
         raise DataError(profile.sameness)
-    profile.check_numbers("label", "Every row needs its label: leave out those without.")
     return profile
+
+
+def _task(label: Profile, request: Request) -> Task:
+    """What the label is, and its range or its classes."""
+    name, classes = task_for(label, request)
+    return Task(Square(*_range(label, request.range)) if name == NUMBER else loss_for(classes))
+
+
+def _parts(request: Request, task: Task) -> dict[str, Any]:
+    """Learner and aggregator: those asked for, if they are for such a label, or the best known."""
+    chance = task.is_chance
+    learner = request.learner or ("logistic" if chance else "ridge")
+    aggregator = request.aggregator or ("specialists" if chance else "adanormalhedge")
+    if chance and learner in NUMERIC:
+        raise ConfigurationError(
+            f"--learner {learner} predicts numbers, and {quoted(request.target or '')} is "
+            f"{'yes or no' if task.name == PROBABILITY else 'one of several classes'}. Leave it "
+            "out, or say --task number."
+        )
+    if chance and aggregator == "adanormalhedge":
+        raise ConfigurationError(
+            "--aggregator adanormalhedge needs a loss that has a bound, and the log loss of "
+            "probabilities has none. Leave it out, or say --task number."
+        )
+    if chance and aggregator == "prod":
+        raise ConfigurationError(
+            "--aggregator prod is for square loss, and probabilities have log loss. Leave it out, "
+            "or say --task number."
+        )
+    if request.bound is not None and learner != "logistic":
+        raise ConfigurationError(f"bound is for --learner logistic, not for {learner}.")
+    bound = {} if request.bound is None else {"bound": request.bound}
+    penalty = PENALTIES[chance] if request.penalty is None else request.penalty
+    parameters = {"penalty": penalty, **bound}
+    return {"learner": learner, "aggregator": aggregator, "parameters": parameters}
 
 
 def _groups(scan: Scan, request: Request) -> list[Group]:
@@ -323,15 +359,17 @@ def _check_width(scan: Scan, groups: Sequence[Group], features: Features, indica
         )
 
 
-def _looked_ahead(request: Request, features: Features) -> tuple[str, ...]:
+def _looked_ahead(request: Request, features: Features, task: Task) -> tuple[str, ...]:
     given = request.features or {}
     looked_up = [name for name, bounds in features.items() if bounds and not given.get(name)]
     scaled = f"the ranges that {len(looked_up)} features are scaled from"
     if len(looked_up) == 1:
         scaled = f"the range that {shown(looked_up[0])} is scaled from"
     proposed = [key for key in ("groups", "features") if getattr(request, key) is None]
+    named = request.task is None or task.loss.classes is not None
     found = {
-        "the range of the label": request.range is None,
+        "the range of the label": not task.is_chance and request.range is None,
+        "the classes of the label": task.is_chance and request.classes is None and named,
         scaled: looked_up,
         f"which columns are {' and which are '.join(proposed)}": proposed,
         "the order of the rows": request.order is not None,

@@ -1,6 +1,8 @@
 """Predictions as CSV, a piece of the stream at a time."""
 
-from collections.abc import Callable, Iterator
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -9,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as compute
 import pyarrow.csv as arrow
 
+from groupwise.arrays import Vector
+from groupwise.files.scan import Kind
 from groupwise.groups import FrameMembership
 
 SEPARATOR = "; "
@@ -17,22 +21,47 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @contextmanager
-def prediction_file(file: IO[bytes], labels: bool = True) -> Iterator[Callable[..., None]]:
-    """Columns row, prediction, label where it is known, and the awake groups.
+def prediction_file(
+    file: IO[bytes], columns: Sequence[str], label: Kind | None = None
+) -> Iterator[Callable[..., None]]:
+    """Columns row, those of the prediction, label where it is known, and the awake groups.
 
-    Gives a function that takes these columns and writes some rows.
+    Gives a function that takes the numbers of some rows, their predictions (a column for each),
+    their labels and groups, and writes them.
     """
-    label = {"label": pa.float64()} if labels else {}
-    kinds = {"row": pa.int64(), "prediction": pa.float64(), **label, "groups": pa.string()}
-    file.write((",".join(kinds) + "\n").encode())
+    kinds = {"row": pa.int64(), **dict.fromkeys(columns, pa.float64())}
+    if label is not None:
+        kinds["label"] = pa.string() if label == "text" else pa.float64()
+    kinds["groups"] = pa.string()
+    header = io.StringIO()
+    csv.writer(header, lineterminator="\n").writerow(kinds)
+    file.write(header.getvalue().encode())
     schema, options = pa.schema(kinds), arrow.WriteOptions(include_header=False)
     with arrow.CSVWriter(file, schema, write_options=options) as writer:
-        yield lambda *columns: writer.write_table(pa.table(list(columns), schema=schema))
+
+        def write(numbers: Any, predictions: Vector, *rest: Any) -> None:
+            if label == "text":
+                rest = (guarded_all(rest[0]), *rest[1:])
+            columns = [numbers, *np.ascontiguousarray(predictions.T), *rest]
+            writer.write_table(pa.table(columns, schema=schema))
+
+        yield write
+
+
+def is_formula(text: str) -> bool:
+    """Would a spreadsheet take it for a formula?"""
+    return text.startswith(FORMULA)
 
 
 def guarded(text: str) -> str:
     """Text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return f"'{text}" if is_formula(text) else text
+
+
+def guarded_all(column: Any) -> Any:
+    """The same for a column of text."""
+    risky = compute.match_substring_regex(column, r"^[=+\-@\t\r]")
+    return compute.if_else(risky, compute.binary_join_element_wise("'", column, ""), column)
 
 
 def joined(membership: FrameMembership) -> Any:
@@ -41,7 +70,4 @@ def joined(membership: FrameMembership) -> Any:
     cells = names.take(pa.array(membership.indices))
     rows = pa.ListArray.from_arrays(pa.array(membership.indptr.astype(np.int32)), cells)
     text = compute.binary_join(rows, SEPARATOR)
-    if any(name.startswith(FORMULA) for name in membership.names):
-        risky = compute.match_substring_regex(text, r"^[=+\-@\t\r]")
-        text = compute.if_else(risky, compute.binary_join_element_wise("'", text, ""), text)
-    return text
+    return guarded_all(text) if any(map(is_formula, membership.names)) else text

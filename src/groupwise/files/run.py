@@ -3,11 +3,13 @@
 Or, as an audit, beside the logged predictions of other models, all of them compared on every group.
 """
 
+import math
 import time
 import warnings
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +17,24 @@ import numpy as np
 
 from groupwise.errors import ManyLevelsWarning
 from groupwise.features.declared import declared_to_json
+from groupwise.files.chances import Calibrations, Nats, calibrated
+from groupwise.files.logged import Scores, calibration_of, said_for_sure
 from groupwise.files.pages import compare_page, run_page
 from groupwise.files.plan import Plan
 from groupwise.files.predictions import joined, prediction_file
 from groupwise.files.rows import AT_MOST, Piece, in_file, pieces
 from groupwise.files.scan import Scan
 from groupwise.files.snapshots import Reading, save
-from groupwise.files.tables import Row, afterwards, ranked
+from groupwise.files.tables import OURS, Measure, Row, afterwards
 from groupwise.files.text import quoted
-from groupwise.groups import FrameMembership
-from groupwise.progress import progress_bar
+from groupwise.progress import patiently, progress_bar
 from groupwise.regret.curves import Curve, Recorder
 from groupwise.report.page import versions
 from groupwise.report.tables import json_text
 from groupwise.writing import outputs
 
 if TYPE_CHECKING:
+    from groupwise.regret.calibration import CalibrationTable
     from groupwise.regret.table import RegretTable
     from groupwise.replaying import FrameReplay
 
@@ -46,6 +50,12 @@ FOLLOWED = 1_000
 """Where there are more groups, only the largest have curves."""
 WIDE = 28
 """From so many features on, problems get markedly slower and points fewer."""
+REFITS = 400_000
+"""Rows, in all groups, that logistic models may be fitted to for curves: about four seconds."""
+FIT = 2_000
+"""So many rows could be fitted while a fit to a few rows is made."""
+REFITTED, REFIT_POINTS = 6, 12
+"""Of probabilities only so many groups have curves, of so many points at most."""
 
 
 @dataclass(frozen=True)
@@ -61,84 +71,126 @@ class Finished:
     plan: Plan
     table: "RegretTable"
     curves: Mapping[str, Curve]
-    unit: float
     features: int
     seconds: float
     hashed: Mapping[str, int]
     players: Mapping[str, str]
     logged: Mapping[str, Mapping[str, Curve]]
+    calibration: Calibrations = field(default_factory=dict)
+    """Ours first; empty where numbers were predicted."""
+    remarks: tuple[str, ...] = ()
+    """What to know of the other models' predictions."""
 
-    @property
+    @cached_property
+    def measure(self) -> Measure:
+        """What the figures mean."""
+        plan, task = self.plan, self.plan.task
+        if not task.is_chance:
+            return Measure(plan.target, task.loss.unit)
+        return Nats.of(plan.target, task.names, self.calibration[OURS], self.features)
+
+    @cached_property
     def rows(self) -> list[Row]:
         """A row per group, the worst first; in an audit those on which the first model is worst."""
-        return ranked(self.table.rows, next(iter(self.players.values()), "regret"))
+        return self.measure.ranked(self.table.rows, next(iter(self.players.values()), "regret"))
+
+    @property
+    def verdicts(self) -> list[str]:
+        """What came of it, in a few sentences."""
+        told = self.measure.headlines(self.rows, self.players)
+        return [*told, *calibrated(self.calibration)]
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to know about the columns, before and after the run."""
-        known = [] if self.players else afterwards(self.table.rows, self.plan.target)
+        known = [] if self.players else afterwards(self.table.rows, self.plan.target, self.measure)
         shared = [
             f"Column {quoted(name)} has more values than features of its own: some or all of its "
             f"values share {columns} features. Groups stay one per value."
             for name, columns in self.hashed.items()
             if name not in self.plan.features
         ]
-        return (*self.plan.warnings, *shared, *known)
+        return (*self.plan.warnings, *self.remarks, *shared, *known)
 
 
 class Following:
     """Replays a plan's rows through its model, and takes down the regret table at times.
 
-    ``columns`` hold the logged predictions of other models, whose losses are summed by group.
+    Beside it, the losses of other models' logged predictions are summed by group, and where
+    predictions are probabilities, the calibration of all of them.
     """
 
-    def __init__(self, found: Scan, plan: Plan, columns: Sequence[str] = ()) -> None:
+    def __init__(self, found: Scan, plan: Plan) -> None:
+        columns = [column for one in plan.logged for column in one.columns]
         self.scan = found
         self.plan = replace(plan, kinds={**plan.kinds, **dict.fromkeys(columns, "number")})
+        self.task = plan.task
         self.model = plan.model()
-        self.players = {column: f"regret of {column}" for column in columns}
+        self.players = {one.name: f"regret of {one.name}" for one in plan.logged}
         self.recorders = {key: Recorder() for key in ("regret", *self.players.values())}
-        self._losses: dict[str, dict[str, float]] = {name: defaultdict(float) for name in columns}
+        self.scores = {one.name: Scores(plan.task) for one in plan.logged}
         self.done, self._next = 0, 0.0
+        self._spent = 0.0
+        self._rounds: Counter[str] = Counter()
         self._started = time.monotonic()
 
     def pieces(
         self, what: str, jobs: int | None, progress: bool
     ) -> "Iterator[tuple[Piece, FrameReplay]]":
         """The rows, so many at a time, once they are learned."""
-        rows, plan = self.scan.rows, self.plan
+        rows, plan, source = self.scan.rows, self.plan, self.scan.source
         # Few enough at a time that even a short stream has curves, of as many points as they get.
         size = max(1, min(AT_MOST, -(-rows // points(1, len(plan.features)))))
         # On an error the model is thrown away, and with one copy of it before the first row.
         with self.model.all_or_nothing(), progress_bar(rows, what, progress) as advance:
             for piece in pieces(self.scan, plan.kinds, plan.order, size):
-                with in_file(self.scan.source, piece.numbers), warnings.catch_warnings():
+                with in_file(source, piece.numbers), warnings.catch_warnings():
                     warnings.simplefilter("ignore", ManyLevelsWarning)  # the report has it
                     result = self.model.replay(piece.frame, plan.target, jobs)
                 self.done += len(piece.numbers)
-                if self.players:
-                    self._add(piece, result.memberships[0])
+                self._add(piece, result)
                 yield piece, result
                 advance(len(piece.numbers))
 
-    def _add(self, piece: Piece, membership: FrameMembership) -> None:
-        """Sum up what the logged predictions of some rows lose."""
-        labels = piece.frame.column(self.plan.target).to_numpy()
-        rows = np.repeat(np.arange(labels.size), np.diff(membership.indptr))
-        for column, losses in self._losses.items():
-            errors = (piece.frame.column(column).to_numpy() - labels) ** 2
-            weights, least = membership.weights * errors[rows], len(membership.names)
-            sums = np.bincount(membership.indices, weights, least).tolist()
-            for name, loss in zip(membership.names, sums, strict=True):
-                losses[name] += loss
+    def _add(self, piece: Piece, result: "FrameReplay") -> None:
+        """Sum up what the other models lost on some rows."""
+        membership = result.memberships[0]
+        counts = np.bincount(membership.indices, minlength=len(membership.names))
+        self._rounds.update(dict(zip(membership.names, counts.tolist(), strict=True)))
+        if not self.players:
+            return
+        labels = self.task.encode(piece.frame.column(self.plan.target))
+        for one in self.plan.logged:
+            predictions = one.read(piece, self.scan.source.name)
+            self.scores[one.name].add(membership, predictions, labels)
 
     def reached(self) -> Iterable[dict[str, Any]]:
         """Take down the table of the largest groups if it is time to; gives what was noted."""
         if self.done < self._next or self.done >= self.scan.rows:
             return ()
         groups, features = len(self.model.group_names), len(self.model.feature_names)
+        if self.task.is_chance:
+            return self._refitted(min(groups, REFITTED))
         self._next = self.done + self.scan.rows / points(min(groups, FOLLOWED), features)
         return self.record(FOLLOWED)
+
+    def _refitted(self, groups: int) -> Iterable[dict[str, Any]]:
+        """The same where every figure takes a fit to all rows so far.
+
+        At even distances where that can be afforded, or else whenever rows have doubled, until
+        what may be spent is spent.
+        """
+        rows = sum(count for _, count in self._rounds.most_common(groups))
+        work = self.task.loss.nodes * (rows + FIT * groups)
+        if self._spent + work > REFITS:
+            self._next = math.inf
+            return ()
+        self._spent += work
+        whole = self.task.loss.nodes * (rows * self.scan.rows / self.done / 2.0 + FIT * groups)
+        many = REFITS / whole
+        even = self.scan.rows / min(many, REFIT_POINTS)
+        self._next = self.done + (even if many >= LEAST else self.done)
+        return self.record(groups)
 
     def record(self, largest: int | None = None) -> "RegretTable":
         """Take down the table of all groups, or of the largest."""
@@ -146,28 +198,35 @@ class Following:
 
         with threadpool_limits(1):  # solves many small problems sooner than several threads do
             table = self.model.regret(largest)
-        for column, losses in self._losses.items():
+        for name, scores in self.scores.items():
             for row in table:
-                row[self.players[column]] = losses[row["group"]] - row["best_loss"]
+                row[self.players[name]] = scores.losses[row["group"]] - row["best_loss"]
         for key, recorder in self.recorders.items():
             recorder.record(self.done, ({**row, "regret": row[key]} for row in table))
         return table
 
     def finished(self) -> Finished:
         """What came of it, when all rows are learned."""
-        table, seconds = self.record(), time.monotonic() - self._started
+        with patiently("finding the best model of every group in hindsight."):
+            table = self.record()
+        seconds = time.monotonic() - self._started
         curves = {key: recorder.curves() for key, recorder in self.recorders.items()}
+        calibration: dict[str, Mapping[str, CalibrationTable]] = {}
+        if self.task.is_chance:
+            calibration[OURS] = calibration_of(self.model, self.task)
+            calibration |= {name: scores.calibration() for name, scores in self.scores.items()}
         return Finished(
             scan=self.scan,
             plan=self.plan,
             table=table,
             curves=curves["regret"],
-            unit=self.model.loss.unit,
             features=len(self.model.feature_names),
             seconds=seconds,
             hashed=self.model.hashed_fields,
             players=self.players,
             logged={column: curves[key] for column, key in self.players.items()},
+            calibration=calibration,
+            remarks=tuple(x for pair in self.scores.items() for x in said_for_sure(*pair)),
         )
 
 
@@ -185,12 +244,16 @@ def run(
     found: Scan, plan: Plan, out: Path, jobs: int | None = None, progress: bool = True
 ) -> Finished:
     """Run a plan and write everything that comes of it to ``out``."""
-    following = Following(found, plan)
+    following, task = Following(found, plan), plan.task
     with outputs(out) as files:
-        with files.path(PREDICTIONS).open("wb") as stream, prediction_file(stream) as write:
+        with (
+            files.path(PREDICTIONS).open("wb") as stream,
+            prediction_file(stream, task.columns, task.kind) as write,
+        ):
             for piece, result in following.pieces("predict and learn", jobs, progress):
+                predictions = task.of_prediction(result.prediction)
                 labels = piece.frame.column(plan.target)
-                write(piece.numbers, result.prediction, labels, joined(result.memberships[0]))
+                write(piece.numbers, predictions, labels, joined(result.memberships[0]))
                 following.reached()
         finished = following.finished()
         save(following.model, files.path(MODEL), Reading(plan.target, plan.kinds))
@@ -203,13 +266,12 @@ def run(
 def compare(
     found: Scan,
     plan: Plan,
-    columns: Sequence[str],
     out: Path | None,
     jobs: int | None = None,
     progress: bool = True,
 ) -> Finished:
     """Run groupwise beside the logged predictions, and compare all of them on every group."""
-    following = Following(found, plan, columns)
+    following = Following(found, plan)
     for _ in following.pieces("compare", jobs, progress):
         following.reached()
     compared = following.finished()
@@ -230,6 +292,7 @@ def record(finished: Finished) -> dict[str, Any]:
         "rows": audited or finished.table.rows,
         "comparator": finished.table.comparator,
         **({"predictions": list(players)} if players else {}),
+        **({"calibration": _calibration(finished.calibration)} if finished.calibration else {}),
         "rounds": found.rows,
         "data": {
             "name": found.source.name,
@@ -241,10 +304,11 @@ def record(finished: Finished) -> dict[str, Any]:
         },
         "settings": {
             "target": plan.target,
-            "range": list(plan.range),
+            "task": plan.task.name,
+            **plan.range_or_classes,
             "order": plan.order,
             "learner": plan.learner,
-            "penalty": plan.penalty,
+            **plan.parameters,
             "aggregator": plan.aggregator,
             "indicators": plan.indicators,
             "features": declared_to_json(plan.features),
@@ -253,6 +317,14 @@ def record(finished: Finished) -> dict[str, Any]:
         "looked_ahead": list(plan.looked_ahead),
         "warnings": list(finished.warnings),
         "versions": versions(),
+    }
+
+
+def _calibration(tables: Calibrations) -> dict[str, Any]:
+    """Figures by model, class and group."""
+    return {
+        name: {event: table.rows for event, table in by_class.items()}
+        for name, by_class in tables.items()
     }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
 
+from groupwise.class_names import MOST
 from groupwise.errors import DataError
 from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import amount, listed, quoted, shown
@@ -31,7 +32,9 @@ class Profile:
 
     ``infinite`` is the first row that holds no finite number, ``text_row`` the first that holds
     ``text``. ``values`` are the distinct values as text, None where there are more than are
-    counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers.
+    counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers (a label
+    of text counts as 1 where it is ``text``). ``seen`` is for the label alone: how often each of
+    its values is there, and in which row first; None where there are more than could be classes.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Profile:
     text_row: int = 0
     text: str = ""
     sums: Any = None
+    seen: dict[str, tuple[int, int]] | None = field(default_factory=dict)
 
     @property
     def distinct(self) -> int:
@@ -166,8 +170,10 @@ def scan(
                     found.column(name, what)
             labels = None
             for name in sorted(found.columns, key=lambda name: name != target):  # the label first
-                numbers = _look(found.columns[name], table, labels)
-                labels = numbers if name == target else labels
+                profile = found.columns[name]
+                numbers = _look(profile, table, labels)
+                if name == target:
+                    labels = _labels(profile, table, numbers)
             if order is not None:
                 keys += column_of(table, order).chunks
             found.rows += table.num_rows
@@ -234,6 +240,27 @@ def _look(profile: Profile, table: pa.Table, labels: Any) -> Any:
             sums = np.array([x.size, x.sum(), (x * x).sum(), (x * y).sum(), y.sum(), (y * y).sum()])
         profile.sums = sums if profile.sums is None else profile.sums + sums
     return x
+
+
+def _labels(profile: Profile, table: pa.Table, numbers: Any) -> Any:
+    """Count the values of the label in a chunk; gives them as numbers, to correlate with."""
+    column = column_of(table, profile.name).cast(pa.string())
+    if profile.seen is not None:
+        coded = column.combine_chunks().dictionary_encode()
+        codes, places, counts = np.unique(
+            coded.indices.drop_null().to_numpy(), return_index=True, return_counts=True
+        )
+        rows = np.flatnonzero(coded.is_valid().to_numpy(zero_copy_only=False))
+        start = profile.rows - len(column) + 1
+        for code, place, count in zip(codes[: MOST + 1], places, counts.tolist(), strict=False):
+            value = coded.dictionary[int(code)].as_py()
+            before, first = profile.seen.get(value, (0, start + int(rows[place])))
+            profile.seen[value] = before + count, first
+        if len(profile.seen) > MOST:
+            profile.seen = None
+    if numbers is not None:
+        return numbers
+    return compute.equal(column, profile.text).cast(pa.float64()).to_numpy()
 
 
 def _note_numbers(profile: Profile, values: Any, start: int) -> None:

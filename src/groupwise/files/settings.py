@@ -6,13 +6,17 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from groupwise.class_names import ClassName
 from groupwise.errors import ConfigurationError, GroupError
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups import Group, from_dict
 from groupwise.groups.text import HASHED_WORD, Unknown, parse_features, parse_groups, parse_names
+from groupwise.groups.values import value_name
 
 LEVELS_WORD = "levels"
 """In the table of features: text, one 0/1 feature for each level."""
+NUMBER, PROBABILITY, CLASSES = TASKS = ("number", "probability", "classes")
+"""What the label may be."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +24,16 @@ class Request:
     """What was asked for; None where it is to be looked up or proposed."""
 
     target: str | None = None
+    task: str | None = None
+    classes: tuple[ClassName, ...] | None = None
+    positive: str | None = None
     range: tuple[float, float] | None = None
     order: str | None = None
     drop: tuple[str, ...] = ()
     learner: str | None = None
     aggregator: str | None = None
-    penalty: float = 1.0
+    penalty: float | None = None
+    bound: float | None = None
     indicators: bool | None = None
     intercept: bool = True
     features: Mapping[str, Any] | None = None
@@ -49,9 +57,13 @@ class Request:
 def request_from(config: Path | None, **options: Any) -> Request:
     """What the command line and the file together ask for; the command line comes first."""
     options["range"] = as_range(options.get("range"))
-    if options.get("drop") is not None:
-        options["drop"] = tuple(parse_names(options["drop"]))
-    return read_config(config).with_options(**options)
+    for key in ("drop", "classes"):
+        if options.get(key) is not None:
+            options[key] = tuple(parse_names(options[key]))
+    request = read_config(config).with_options(**options)
+    if request.task not in (None, *TASKS):
+        raise ConfigurationError(f"There is no task {quoted(request.task)}: {', '.join(TASKS)}.")
+    return request
 
 
 def read_config(path: Path | None) -> Request:
@@ -75,13 +87,18 @@ def _request(found: dict[str, Any]) -> Request:
     unknown = [key for key in found if key not in known]
     if unknown:
         raise ConfigurationError(f"unknown key {quoted(unknown[0])}. Known are {listed(known)}.")
-    for key in ("target", "order", "learner", "aggregator"):
+    for key in ("target", "task", "order", "learner", "aggregator"):
         if key in found and not isinstance(found[key], str):
             raise ConfigurationError(f"{key} holds {found[key]!r}. Give text.")
+    for key in ("penalty", "bound"):
+        if key in found and not _is_number(found[key]):
+            raise ConfigurationError(f"{key} holds {shown(repr(found[key]))}. Give a number.")
     for key in ("indicators", "intercept"):
         if key in found and not isinstance(found[key], bool):
             raise ConfigurationError(f"{key} is true or false.")
     readers: dict[str, Any] = {
+        "classes": _classes,
+        "positive": _positive,
         "range": _pair,
         "drop": _texts,
         "features": _features,
@@ -90,6 +107,20 @@ def _request(found: dict[str, Any]) -> Request:
     return Request(
         **{key: readers[key](one, key) if key in readers else one for key, one in found.items()}
     )
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, (int, float)) and not isinstance(given, bool)
+
+
+def _classes(given: Any, key: str) -> tuple[ClassName, ...]:
+    if not isinstance(given, list) or not all(isinstance(x, (str, int, float)) for x in given):
+        raise ConfigurationError(f"{key} holds {shown(repr(given))}. Give texts or numbers.")
+    return tuple(given)
+
+
+def _positive(given: Any, key: str) -> str:
+    return value_name(_classes([given], key)[0], key)
 
 
 def _groups(given: Any, key: str) -> list[Group]:
@@ -116,9 +147,7 @@ def _texts(given: Any, key: str) -> tuple[str, ...]:
 
 
 def _pair(given: Any, key: str) -> tuple[float, float]:
-    numbers = isinstance(given, list) and all(
-        isinstance(one, (int, float)) and not isinstance(one, bool) for one in given
-    )
+    numbers = isinstance(given, list) and all(map(_is_number, given))
     if not numbers or len(given) != 2:
         raise ConfigurationError(
             f"{shown(key)} holds {shown(repr(given))}. Give [low, high]"

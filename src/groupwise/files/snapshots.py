@@ -12,14 +12,20 @@ import numpy as np
 
 from groupwise import archive
 from groupwise.errors import DataError, SnapshotError
+from groupwise.files.chances import Nats
+from groupwise.files.logged import calibration_of
 from groupwise.files.predictions import SEPARATOR, guarded, prediction_file
 from groupwise.files.rows import AT_MOST, in_file, in_file_order
 from groupwise.files.scan import Kind, scan
+from groupwise.files.tables import OURS, Measure
+from groupwise.files.task import Task
+from groupwise.progress import patiently
 from groupwise.writing import alone, replaced
 
 if TYPE_CHECKING:
     from groupwise.files.source import Source
     from groupwise.model import Groupwise
+    from groupwise.regret.table import RegretTable
 
 PREDICTED_AT_ONCE = 5_000
 
@@ -59,13 +65,35 @@ def load(path: Path) -> "tuple[Groupwise, Reading]":
     return model, Reading(target, kinds)
 
 
+def look(path: Path) -> "tuple[RegretTable, Measure, dict[str, Any]]":
+    """The regret table of a snapshot, what its figures mean, and calibration by class, if any."""
+    model, reading = load(path)
+    task = Task(model.loss)
+    with patiently("finding the best model of every group in hindsight."):
+        table = model.regret()
+    if not task.is_chance:
+        return table, Measure(reading.target, model.loss.unit), {}
+    tables = calibration_of(model, task)
+    known = {event: found.rows for event, found in tables.items()}
+    measure = Nats.of(reading.target, task.names, tables, len(model.feature_names))
+    return table, measure, {"calibration": {OURS: known}}
+
+
 @dataclass(frozen=True)
 class Learned:
-    """Rows that were learned now, those learned ever, and the error of the new ones."""
+    """Rows that were learned now, those learned ever, and the mean loss of the new ones."""
 
     rows: int
     settled: int
-    error: float
+    loss: float
+    task: Task
+
+    @property
+    def told(self) -> str:
+        """The loss in words."""
+        if self.task.is_chance:
+            return f"their mean log loss is {self.loss:.6g} nats"
+        return f"their typical error is {math.sqrt(self.loss):.6g}"
 
 
 def learn(
@@ -92,16 +120,19 @@ def _learn(
     target = target or reading.target
     if target is None:
         raise DataError(f"{path} does not say which column holds the label. Give --target COLUMN.")
-    kinds = {**_kinds(model, reading, source, target), target: "number"}
+    task = Task(model.loss)
+    kinds = _kinds(model, reading, source, target)
+    kinds[target] = task.kind_of(kinds.get(target, "number"))
     rows, loss = 0, 0.0
     with model.all_or_nothing():
         for piece in in_file_order(source, kinds, AT_MOST, target, "learn"):
+            frame = task.labelled(piece, target, source.name)
             with in_file(source, piece.numbers):
-                result = model.replay(piece.frame, target, jobs)
+                result = model.replay(frame, target, jobs)
             rows += len(piece.numbers)
             loss += float(result.loss.sum())
     save(model, place, Reading(target, kinds))
-    return Learned(rows, model.regret().settled, math.sqrt(loss / max(rows, 1)))
+    return Learned(rows, model.regret(0).settled, loss / max(rows, 1), task)
 
 
 def predict(path: Path, source: "Source", target: str | None, out: Path | None) -> int:
@@ -111,19 +142,19 @@ def predict(path: Path, source: "Source", target: str | None, out: Path | None) 
     """
     model, reading = load(path)
     target = target or reading.target
-    known = _kinds(model, reading, source, target)
+    task, known = Task(model.loss), _kinds(model, reading, source, target)
     kinds = {name: kind for name, kind in known.items() if name != target}
     count = 0
     with ExitStack() as opened:
         stream: IO[bytes] = sys.stdout.buffer
         if out is not None:
             stream = opened.enter_context(opened.enter_context(replaced(out)).open("wb"))
-        write = opened.enter_context(prediction_file(stream, labels=False))
+        write = opened.enter_context(prediction_file(stream, task.columns))
         for piece in in_file_order(source, kinds, PREDICTED_AT_ONCE, what="predict"):
             predictions, groups = [], []
             for number, row in zip(piece.numbers, piece.frame.to_pylist(), strict=True):
                 with in_file(source, [number]):
-                    predictions.append(model.predict_one(row))
+                    predictions.append(task.of_prediction(model.predict_one(row)))
                     groups.append(guarded(SEPARATOR.join(model.groups.of_row(row)[0])))
             write(piece.numbers, np.array(predictions), groups)
             count += len(predictions)

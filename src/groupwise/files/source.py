@@ -17,13 +17,12 @@ import shutil
 import stat
 import sys
 import tempfile
-import threading
 import zlib
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -35,7 +34,7 @@ import pyarrow.parquet as arrow_parquet
 from groupwise.errors import DataError
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups.values import value_name
-from groupwise.progress import PATIENCE
+from groupwise.progress import patiently
 
 GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
@@ -102,7 +101,8 @@ def opened(name: str) -> Iterator[Source]:
     with tempfile.TemporaryDirectory(prefix="groupwise-") as folder:
         spooled = Path(folder) / "rows"
         try:
-            with _patiently(name), spooled.open("wb") as file:
+            waiting = f"reading {shown(name)} to its end; the rest begins when all rows have come."
+            with patiently(waiting), spooled.open("wb") as file:
                 if standard:
                     shutil.copyfileobj(sys.stdin.buffer, file)
                 else:
@@ -119,19 +119,6 @@ def _is_read_once(path: Path) -> bool:
         kind = path.stat().st_mode
         return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
     return False
-
-
-@contextmanager
-def _patiently(name: str) -> Iterator[None]:
-    """Say what is being waited for, if it takes long."""
-    text = f"groupwise: reading {shown(name)} to its end; the rest begins when all rows have come."
-    timer = threading.Timer(PATIENCE, partial(print, text, file=sys.stderr, flush=True))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _source(name: str, path: Path, sniffed: bool = False) -> Source:

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from groupwise.files.text import amount, quoted, shown
 from groupwise.groups import ALWAYS_ON
+from groupwise.protocols import BRACKET
 from groupwise.report.tables import Cell, Column, Table
-
-if TYPE_CHECKING:
-    from groupwise.files.run import Finished
 
 OURS, SINGLE, BEST = "groupwise", "single model", "best in hindsight"
 EVERYBODY = f"everybody ({ALWAYS_ON})"
@@ -24,6 +23,17 @@ ENOUGH = 30
 EXACT = 1e-6
 """A linear model whose error is so small a part of ours has found the label in the features."""
 
+NOTE = (
+    "Error: the root of the mean squared error, in the label’s own units. Best in hindsight: the "
+    "linear model that fits all the group’s rows best, fitted after the fact. Single model: one "
+    "online ridge regression for everybody. Regret: squared error beyond that of the best in "
+    "hindsight, summed over the group’s rounds; 1 is one prediction off by the whole range of the "
+    "label, and below 0 every linear model for the group was beaten. Certificate: the regret "
+    "cannot be above it; grey where it says nothing, being above what all rounds together could "
+    "lose. Green: at least half a percent better than the single "
+    "model, red: worse."
+)
+
 Row = dict[str, Any]
 
 
@@ -32,39 +42,135 @@ def per_round(row: Row, key: str = "regret") -> float:
     return float(row[key]) / max(float(row["rounds"]), 1.0)
 
 
-def is_small(row: Row) -> bool:
-    """Whether a group has too few rounds to be compared."""
-    return float(row["rounds"]) < ENOUGH
+def title_of(group: str, longest: int = NAME) -> str:
+    """A group's name as people read it."""
+    return EVERYBODY if group == ALWAYS_ON else shown(group, longest)
 
 
-def ranked(rows: Iterable[Row], key: str = "regret") -> list[Row]:
-    """Everybody first; then by regret per round, the largest first; groups of few rounds last."""
-    return sorted(
-        rows, key=lambda row: (row["group"] != ALWAYS_ON, is_small(row), -per_round(row, key))
-    )
+def mean_loss(row: Row, regret: str | None = "regret") -> float:
+    """The loss per round, by the key of the regret; of the best in hindsight without key."""
+    if regret is not None and row[regret] is None:
+        return math.nan
+    total = float(row["best_loss"]) + (0.0 if regret is None else float(row[regret]))
+    return max(total, 0.0) / max(float(row["rounds"]), 1.0)
 
 
-def worst(rows: Iterable[Row], key: str = "regret") -> Row:
-    """The group with the largest regret per round; a small one only where all are."""
-    order = ranked(rows, key)
-    return next((row for row in order if row["group"] != ALWAYS_ON), order[0])
+@dataclass(frozen=True)
+class Measure:
+    """What the figures of a group mean, and how they are told: here for numbers.
+
+    Losses are squared errors in units of ``unit``, and figures the root of their mean. On groups of
+    under ``enough`` rounds they say little.
+    """
+
+    target: str | None = None
+    unit: float = 1.0
+    enough: int = ENOUGH
+    axis: ClassVar[str] = "regret"
+    slow: ClassVar[bool] = False
+    """Is regret along the way known at a few moments alone, and of the largest groups?"""
+
+    def is_small(self, row: Row) -> bool:
+        """Whether a group has too few rounds to be compared."""
+        return float(row["rounds"]) < self.enough
+
+    def ranked(self, rows: Iterable[Row], key: str = "regret") -> list[Row]:
+        """Everybody first; then by regret per round, the largest first; small groups last."""
+
+        def place(row: Row) -> tuple[bool, bool, float]:
+            return row["group"] != ALWAYS_ON, self.is_small(row), -per_round(row, key)
+
+        return sorted(rows, key=place)
+
+    def worst(self, rows: Iterable[Row], key: str = "regret") -> Row:
+        """The group with the largest regret per round; a small one only where all are."""
+        order = self.ranked(rows, key)
+        return next((row for row in order if row["group"] != ALWAYS_ON), order[0])
+
+    def most_gained(self, rows: Iterable[Row]) -> Row | None:
+        """The group on which the single model loses most to us, per round; None where on none."""
+        gains = [
+            (per_round(row, "baseline_regret") - per_round(row), row)
+            for row in rows
+            if row["baseline_regret"] is not None
+            and not self.is_small(row)
+            and row["group"] != ALWAYS_ON
+        ]
+        gain, best = max(gains, key=lambda pair: pair[0], default=(0.0, None))
+        return best if gain > 0.0 else None
+
+    @property
+    def note(self) -> str:
+        """What the columns mean."""
+        return f"{NOTE} {self.small}"
+
+    @property
+    def small(self) -> str:
+        """What is said of small groups."""
+        return (
+            f"Groups with under {self.enough} rounds are grey and come last: on so few, regret is "
+            "all start."
+        )
+
+    @property
+    def heading(self) -> str:
+        """What stands above the figures."""
+        return f"error, in {shown(self.target, 16)}" if self.target else "error"
+
+    def figure(self, row: Row, regret: str | None = "regret") -> float:
+        """Root of the mean square error, in the label's units."""
+        return math.sqrt(mean_loss(row, regret))
+
+    def about(self, row: Row) -> list[tuple[Column, str]]:
+        """What else is told of a group: columns, and what stands in them."""
+        return []
+
+    def shows_status(self, rows: Iterable[Row]) -> bool:
+        """Is the status of certificates shown? Where it is not what it should be."""
+        return any(row["status"] not in ("proved", "vacuous") for row in rows)
+
+    def is_exact(self, row: Row) -> bool:
+        """Did the best in hindsight hardly err?"""
+        return bool(row["best_loss"] <= EXACT * row["loss"])
+
+    def headlines(self, rows: Sequence[Row], players: Mapping[str, str]) -> list[str]:
+        """A sentence about the worst group; in an audit, one for every model."""
+        return [self._verdict(rows, *player) for player in players.items()] or [self._worst(rows)]
+
+    def _worst(self, rows: Sequence[Row]) -> str:
+        row = self.worst(rows)
+        single = self.figure(row, "baseline_regret")
+        compared = f", and a single model for everybody by {amount(single)}"
+        return (
+            f"Worst group: {title_of(row['group'])}. Over its {amount(row['rounds'])} rounds a "
+            f"prediction is typically off by {amount(self.figure(row))}; the best linear model for "
+            f"this group alone, in hindsight, by {amount(self.figure(row, None))}"
+            f"{compared if math.isfinite(single) else ''}."
+        )
+
+    def _verdict(self, rows: Sequence[Row], name: str, key: str) -> str:
+        row = self.worst(rows, key)
+        return (
+            f"Worst group of {shown(name)}: {title_of(row['group'])}. Over its "
+            f"{amount(row['rounds'])} rounds it is typically off by "
+            f"{amount(self.figure(row, key))}; groupwise would have been off by "
+            f"{amount(self.figure(row))}, and the best linear model for this group alone, in "
+            f"hindsight, by {amount(self.figure(row, None))}."
+        )
+
+    def gained(self, row: Row) -> str:
+        """A sentence about the group on which most is gained."""
+        return (
+            f"Most is gained on {title_of(row['group'])}: typically off by "
+            f"{amount(self.figure(row))} rather than the single model’s "
+            f"{amount(self.figure(row, 'baseline_regret'))}."
+        )
 
 
-def most_gained(rows: Iterable[Row]) -> Row | None:
-    """The group on which the single model loses most to us, per round; None where on none."""
-    gains = [
-        (per_round(row, "baseline_regret") - per_round(row), row)
-        for row in rows
-        if row["baseline_regret"] is not None and not is_small(row) and row["group"] != ALWAYS_ON
-    ]
-    gain, best = max(gains, key=lambda pair: pair[0], default=(0.0, None))
-    return best if gain > 0.0 else None
-
-
-def afterwards(rows: Iterable[Row], target: str) -> list[str]:
+def afterwards(rows: Iterable[Row], target: str, measure: Measure) -> list[str]:
     """What can only be said when the run is over."""
     every = next((row for row in rows if row["group"] == ALWAYS_ON), None)
-    if every is None or is_small(every) or every["best_loss"] > EXACT * every["loss"]:
+    if every is None or measure.is_small(every) or not measure.is_exact(every):
         return []
     return [
         f"Some features together give {quoted(target)} exactly, as the parts of a sum do. If they "
@@ -72,23 +178,9 @@ def afterwards(rows: Iterable[Row], target: str) -> list[str]:
     ]
 
 
-def title_of(group: str, longest: int = NAME) -> str:
-    """A group's name as people read it."""
-    return EVERYBODY if group == ALWAYS_ON else shown(group, longest)
-
-
-def typical_error(row: Row, regret: str | None = "regret") -> float:
-    """Root of the mean square error, in the label's units; of the best in hindsight without key."""
-    if regret is not None and row[regret] is None:
-        return math.nan
-    total = float(row["best_loss"]) + (0.0 if regret is None else float(row[regret]))
-    return math.sqrt(max(total, 0.0) / max(float(row["rounds"]), 1.0))
-
-
 def group_table(
     rows: Sequence[Row],
-    unit: float,
-    target: str | None,
+    measure: Measure,
     title: str,
     others: Mapping[str, str] | None = None,
     note: str = "",
@@ -97,16 +189,17 @@ def group_table(
     """A row per group. ``others`` are further players: heading to the key of their regret."""
     single, best = ("single", "hindsight") if narrow else (SINGLE, BEST)
     players = {**(others or {}), OURS: "regret", single: "baseline_regret"}
-    error = f"error, in {shown(target, 16)}" if target else "error"
-    status = any(row["status"] not in ("proved", "vacuous") for row in rows)
+    status = measure.shows_status(rows)
     # Decimals that give the largest error about four digits, and all of them the same.
-    errors = [typical_error(row, key) for row in rows for key in players.values()]
+    errors = [measure.figure(row, key) for row in rows for key in players.values()]
     largest = max(filter(math.isfinite, errors), default=0.0)
     digits = 2 if largest <= 0.0 else min(8, max(0, 3 - math.floor(math.log10(largest))))
+    about = [column for row in rows[:1] for column, _ in measure.about(row)]
     columns = (
         Column("group", numeric=False),
         Column("rounds"),
-        *(Column(name, error) for name in (*players, best)),
+        *about,
+        *(Column(name, measure.heading) for name in (*players, best)),
         *(Column(name, "regret") for name in players),
         Column("certificate", "regret"),
         *([Column("status", numeric=False)] if status else []),
@@ -114,31 +207,41 @@ def group_table(
     return Table(
         title,
         columns,
-        tuple(_cells(row, unit, players, status, digits, narrow) for row in rows),
+        tuple(_cells(row, measure, players, status, digits, narrow) for row in rows),
         note,
     )
 
 
 def _cells(
-    row: Row, unit: float, players: Mapping[str, str], status: bool, digits: int, narrow: bool
+    row: Row, measure: Measure, players: Mapping[str, str], status: bool, digits: int, narrow: bool
 ) -> tuple[Cell, ...]:
-    faint = "faint" if is_small(row) else ""
-    single = typical_error(row, "baseline_regret")
+    faint = "faint" if measure.is_small(row) else ""
+    single = measure.figure(row, "baseline_regret")
     name = title_of(row["group"], NARROW_NAME if narrow else NAME)
     cells = [Cell(name), Cell(amount(row["rounds"]), faint)]
+    cells += [Cell(text, faint) for _, text in measure.about(row)]
     for key in players.values():
-        error = typical_error(row, key)
+        error = measure.figure(row, key)
         mark = faint or (_mark(error, single) if key != "baseline_regret" else "")
-        cells.append(Cell(_fixed(error, digits), mark))
-    cells.append(Cell(_fixed(typical_error(row, None), digits), faint))
+        cells.append(Cell(fixed(error, digits), mark))
+    cells.append(Cell(_best(row, measure, digits), faint))
     for key in (*players.values(), "certificate"):
-        value = math.nan if row[key] is None else float(row[key]) / unit
+        value = math.nan if row[key] is None else float(row[key]) / measure.unit
         empty = key == "certificate" and row["status"] in ("vacuous", "void")
         decimals = 0 if abs(value) >= 1000 else 2  # losses of a whole round, to a hundredth
-        cells.append(Cell(_fixed(value, decimals), "faint" if empty else faint))
+        cells.append(Cell(fixed(value, decimals), "faint" if empty else faint))
     if status:
         cells.append(Cell(row["status"], faint))
     return tuple(cells)
+
+
+def _best(row: Row, measure: Measure, digits: int) -> str:
+    """What the best in hindsight has, or from what to what it may."""
+    low = fixed(measure.figure(row, None), digits)
+    if row.get("best_kind") != BRACKET:
+        return low
+    high = measure.figure({**row, "best_loss": row["best_high"]}, None)
+    return f"{low} to {fixed(high, digits)}"
 
 
 def _mark(error: float, single: float) -> str:
@@ -149,7 +252,8 @@ def _mark(error: float, single: float) -> str:
     return "bad" if error > single * (1.0 + NOTICEABLE) else ""
 
 
-def _fixed(value: float, decimals: int) -> str:
+def fixed(value: float, decimals: int) -> str:
+    """A figure with so many decimals, a real minus sign and no minus zero."""
     if not math.isfinite(value):
         return "–"
     if abs(value) >= 1e12:
@@ -158,41 +262,9 @@ def _fixed(value: float, decimals: int) -> str:
     return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
 
 
-def verdicts(finished: "Finished") -> list[str]:
-    """A sentence about the worst group; in an audit, one for every model."""
-    return [_verdict(finished.rows, *player) for player in finished.players.items()] or [
-        headline(finished.rows)
-    ]
-
-
-def _verdict(rows: Sequence[Row], name: str, key: str) -> str:
-    row = worst(rows, key)
-    return (
-        f"Worst group of {shown(name)}: {title_of(row['group'])}. Over its "
-        f"{amount(row['rounds'])} rounds it is typically off by "
-        f"{amount(typical_error(row, key))}; groupwise would have been off by "
-        f"{amount(typical_error(row))}, and the best linear model for this group alone, in "
-        f"hindsight, by {amount(typical_error(row, None))}."
-    )
-
-
-def headline(rows: Sequence[Row]) -> str:
-    """The worst group, in a sentence."""
-    row = worst(rows)
-    single = typical_error(row, "baseline_regret")
-    compared = f", and a single model for everybody by {amount(single)}"
-    return (
-        f"Worst group: {title_of(row['group'])}. Over its {amount(row['rounds'])} rounds a "
-        f"prediction is typically off by {amount(typical_error(row))}; the best linear model for "
-        f"this group alone, in hindsight, by {amount(typical_error(row, None))}"
-        f"{compared if math.isfinite(single) else ''}."
-    )
-
-
 def summary(
     rows: Sequence[Row],
-    unit: float,
-    target: str | None,
+    measure: Measure,
     others: Mapping[str, str] | None = None,
     first: int | None = FIRST,
 ) -> Table:
@@ -200,4 +272,4 @@ def summary(
     title = f"{len(rows):,} groups, the worst first"
     if first is not None and len(rows) > first:
         title = f"The {first} worst of {len(rows):,} groups"
-    return group_table(rows[:first], unit, target, title, others, narrow=True)
+    return group_table(rows[:first], measure, title, others, narrow=True)

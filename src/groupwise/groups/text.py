@@ -118,8 +118,12 @@ def parse_features(
 
 
 def parse_names(text: str) -> list[str]:
-    """Names with commas between them."""
-    return [_name(item, ())[0] for item in _split(_pieces(text), ",")]
+    """Names with commas between them.
+
+    >>> parse_names('red, 10:30, "green, or blue"')
+    ['red', '10:30', 'green, or blue']
+    """
+    return ["".join(_name(item, ())) for item in _split(_pieces(text), ",")]
 
 
 def _pieces(text: str) -> list[str]:

@@ -1,9 +1,9 @@
 """No-regret learners: one per group."""
 
 from groupwise.learners.contextual_ftpl import ContextualFTPL
+from groupwise.learners.foreign import Foreign
 from groupwise.learners.ftpl import FTPL
 from groupwise.learners.logistic import Logistic
 from groupwise.learners.ridge import Ridge
-from groupwise.learners.wrapped import Foreign
 
 __all__ = ["FTPL", "ContextualFTPL", "Foreign", "Logistic", "Ridge"]

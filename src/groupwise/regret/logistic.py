@@ -38,6 +38,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from threadpoolctl import ThreadpoolController
 
 from groupwise.arrays import Vector
@@ -66,6 +67,8 @@ REFINED, SMALL = 5, 1e-8
 LN2 = float(np.log(2.0))
 SUMMED = 64.0 * EPSILON
 """By which share a sum (by halves) of numbers of one sign may be off, as they are by a few ulp."""
+FEW = 64
+"""So many rows at most are fitted one by one."""
 SEPARATED = 1e-3
 """How far from 0 a product may be that is 0 in a direction without end."""
 
@@ -154,6 +157,9 @@ def best_logistic(
     total = float(np.sum(rows.weights)) + (reference.weight if reference else 0.0)
     if total == 0.0:
         return Hindsight(0.0, high=0.0, kind=kind)
+    alone = _row_by_row(rows, bound, total) if others is None else None
+    if alone is not None:
+        return alone
     # Several threads are no quicker, and wait for each other where other work is done. What is no
     # number any more is noticed in the end.
     with np.errstate(all="ignore"), _threads().limit(limits=1, user_api="blas"):
@@ -172,6 +178,42 @@ def best_logistic(
     error = best - min(low, best) + (high - best if others is None else max(near - best, 0.0))
     uncertain = error > SURE * total + SURE_OF_BEST * best
     return Hindsight(float(best), float(error), bool(uncertain), high, kind, note)
+
+
+def _row_by_row(rows: Rows, bound: float, total: float) -> Hindsight | None:
+    """The answer where some model does on every row the best that can be done on it; or None.
+
+    So it is where rows are few and independent, which is quickly found out.
+    """
+    count, width = rows.features.shape
+    if not 0 < count <= min(width, FEW):
+        return None
+    labels, weights = np.asarray(rows.labels), np.asarray(rows.weights)
+    with np.errstate(divide="ignore"):
+        wanted = np.clip(np.log(labels) - np.log1p(-labels), -bound, bound)
+    features = tidy(in_use(rows.features))
+    matrix = features.toarray() if issparse(features) else features
+    lengths = np.abs(matrix).max(axis=0, initial=0.0)
+    if not matrix.size:
+        return None
+    theta = np.linalg.lstsq(matrix / lengths, wanted, rcond=None)[0] / lengths
+    zeta, off = lines_of(features).dot(theta, np.zeros(theta.size))
+    reach = float((np.abs(zeta) + off).max())
+    drawn = 1.0 if reach <= bound else (1.0 - 8.0 * EPSILON) * bound / reach
+    high = float(weights @ (losses(drawn * zeta, labels) + off + 2.0 * EPSILON * np.abs(zeta)))
+    high = (1.0 + SUMMED) * min(high, total * LN2)
+    low = (1.0 - SUMMED) * float(weights @ losses(wanted, labels))
+    if not (np.isfinite(theta).all() and high - low <= SURE * total + SURE_OF_BEST * low):
+        return None
+    certain = (labels == 0.0) | (labels == 1.0)
+    less = float(weights[certain] @ losses(wanted[certain], labels[certain]))
+    note = without_end(less) if certain.any() else ""
+    return Hindsight(min(low, high), max(high - low, 0.0), False, high, EXACT, note)
+
+
+def without_end(less: float) -> str:
+    """What to say where the best without the bound is none."""
+    return f"without the bound |x·θ| grows without end, toward a loss {less:.3g} less"
 
 
 class _Others(NamedTuple):
@@ -262,7 +304,7 @@ class _Group:
                 f"the best without the bound reaches |x·θ| = {reach:.3g} and loses {less:.3g} less"
             )
         if wrong.max() < SEPARATED:
-            return f"without the bound |x·θ| grows without end, toward a loss {less:.3g} less"
+            return without_end(less)
         return (
             f"the best without the bound goes beyond |x·θ| = {reach:.3g} and loses {less:.3g} less"
         )

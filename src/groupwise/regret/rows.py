@@ -154,6 +154,8 @@ class KeptRows:
         self._gather()
         if groups.size == 0:
             return
+        if cells.full.all():  # they need no positions, which are half of what they take
+            cells = cells._replace(indices=np.broadcast_to(np.int64(0), cells.values.shape))
         self._room(int(groups.max()) + 1)
         sizes = np.diff(parts.starts)
         before = np.repeat(self._counts[parts.groups] - parts.starts[:-1], sizes)

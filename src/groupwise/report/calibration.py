@@ -53,7 +53,7 @@ def ranked(table: CalibrationTable) -> list[dict[str, Any]]:
     return sorted(table, key=lambda row: (row["group"] != ALWAYS_ON, -excess(row)))
 
 
-def verdict(table: CalibrationTable, name: Callable[[str], str] = str) -> str:
+def verdict(table: CalibrationTable, name: Callable[[str], str] = str, what: str = "groups") -> str:
     """In a sentence or two: how many groups are off by more than chance, and which is worst."""
     rows = [row for row in table if row["ece"] is not None]
     if not rows:
@@ -62,12 +62,12 @@ def verdict(table: CalibrationTable, name: Callable[[str], str] = str) -> str:
     chance = math.ceil(len(rows) / 20)
     if not over:
         return (
-            f"On none of {len(rows):,} groups is the calibration error above what chance explains."
+            f"On none of {len(rows):,} {what} is the calibration error above what chance explains."
         )
     worst = max(over, key=excess)
     side = "too high" if worst["gap"] > 0.0 else "too low"
     return (
-        f"On {len(over):,} of {len(rows):,} groups the calibration error is above what chance "
+        f"On {len(over):,} of {len(rows):,} {what} the calibration error is above what chance "
         f"explains in {MOST} of cases; with calibrated models that would be about {chance:,}. "
         f"Worst: {name(worst['group'])}, {_short(worst['ece'])} where chance explains "
         f"{_short(worst['ece_95'])}; its probabilities are {side} by {_short(abs(worst['gap']))} "
@@ -174,7 +174,7 @@ def _panel(tables: Mapping[str, CalibrationTable], row: Row, title: str) -> Pane
         Line(f"{MOST} of calibrated models", first["mean_prediction"], middle, spread, 4, "band"),
     ]
     for place, (label, curve) in enumerate(curves.items()):
-        colour = 1 if place == 0 else (0, 2, 3)[(place - 1) % 3]
+        colour = 1 if place == 0 else (2, 3, 0)[(place - 1) % 3]
         lines.append(
             Line(label, curve["mean_prediction"], curve["mean_label"], None, colour, "marked")
         )
