@@ -25,6 +25,7 @@ from rich.table import Table
 import groupwise as gw
 from benchmarks import streams
 from benchmarks.naive import naive, naive_logistic
+from groupwise.reduction import Reduction
 
 RESULTS = Path(__file__).parent / "results.json"
 
@@ -298,6 +299,36 @@ def portfolio() -> Measured:
     )
 
 
+def second_order() -> Measured:
+    """Prod's rounds against those of Specialists, the learners apart: advice comes ready."""
+    rows, awake = 20_000, 7
+    draw, everybody = np.random.default_rng(0), np.arange(awake)
+    middle = 0.2 + 0.6 * draw.random(rows)
+    labels = np.clip(middle + 0.05 * draw.normal(size=rows), 0.0, 1.0)
+    spread = 0.05 * np.linspace(0.05, 0.5, awake) * draw.normal(size=(rows, awake))
+    advice = np.clip(middle[:, None] + spread, 0.0, 1.0).reshape(-1, 1)
+    members = np.tile(everybody, rows), np.ones(rows * awake)
+    stream = np.arange(0, rows * awake + 1, awake), *members, labels
+    figures = [np.empty(rows) for _ in range(3)]
+    room = [np.empty_like(advice) for _ in range(2)]
+
+    def rounds(aggregator: Any) -> None:
+        reduction = Reduction([gw.learners.Ridge()], aggregator, gw.losses.Square())
+        reduction.reserve(everybody, 1, everybody, np.ones(awake))
+        reduction.settle_stream(*stream, 0, -1, 0.5, *figures, advice, *room)
+
+    mixers = gw.aggregators.Prod(), gw.aggregators.Specialists()
+    prod, specialists = best_of(9, *(partial(rounds, one) for one in mixers))
+    return Measured(
+        "the rounds of Prod, 7 awake",
+        prod / specialists,
+        3.0,
+        False,
+        "× Specialists'",
+        f"{per_row(prod, rows)} and {per_row(specialists, rows)}",
+    )
+
+
 def memory() -> Measured:
     """Peak memory beyond the input of a replay of a million rows, in a process of its own."""
     used = float(_child("from benchmarks.run import memory_child; memory_child()"))
@@ -402,6 +433,7 @@ def main() -> None:
         threads,
         memory,
         portfolio,
+        second_order,
         start_up,
         other_settings,
     ]

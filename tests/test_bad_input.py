@@ -113,6 +113,18 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], type[GroupwiseError]]] = {
         {"aggregator": gw.aggregators.Specialists(), "play": "mean"},
         ConfigurationError,
     ),
+    "prod for log loss": (
+        {"loss": gw.losses.Log(), "aggregator": gw.aggregators.Prod()},
+        ConfigurationError,
+    ),
+    "prod with a play": (
+        {"aggregator": gw.aggregators.Prod(), "play": "mean"},
+        ConfigurationError,
+    ),
+    "prod unclipped": (
+        {"aggregator": gw.aggregators.Prod(), "clip": False},
+        ConfigurationError,
+    ),
     "specialists unclipped": (
         {"aggregator": gw.aggregators.Specialists(), "clip": False},
         ConfigurationError,

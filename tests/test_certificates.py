@@ -22,7 +22,7 @@ LEARNERS = {
     "forward": [gw.learners.Ridge(0.5, forward=True)],
     "portfolio": [gw.learners.Ridge(0.01), gw.learners.Ridge(5.0, forward=True)],
 }
-PLAYS = ("mean", "sample", "specialists")
+PLAYS = ("mean", "sample", "specialists", "prod")
 
 
 def farthest(ticket, ends, turn, table):
@@ -101,8 +101,9 @@ STREAMS = [
 
 def make_model(spec, low, high):
     groups = [gw.weight("a"), gw.weight("b"), gw.by("kind")]
-    parts: dict[str, Any] = {"aggregator": gw.aggregators.Specialists()}
-    if spec.play != "specialists":
+    own = {"specialists": gw.aggregators.Specialists(), "prod": gw.aggregators.Prod()}
+    parts: dict[str, Any] = {"aggregator": own.get(spec.play)}
+    if spec.play not in own:
         parts = {"aggregator": gw.aggregators.AdaNormalHedge(), "play": spec.play}
     return gw.Groupwise(
         groups,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import groupwise as gw
-from groupwise.aggregators import AdaNormalHedge, Specialists
+from groupwise.aggregators import AdaNormalHedge, Prod, Specialists
 from groupwise.errors import ConfigurationError
 from groupwise.kernels.cells import Cells, of_matrix
 from groupwise.kernels.schedule import compress
@@ -47,6 +47,7 @@ class InPython:
 PARTS: dict[str, Any] = {
     "compiled": ([Ridge(0.5), Ridge(2.0, forward=True)], AdaNormalHedge(), "sample"),
     "specialists": ([Ridge(0.5)], Specialists(), None),
+    "prod": ([Ridge(0.5), Average()], Prod(), None),
     "objects": ([Average()], AdaNormalHedge(), "mean"),
     "both": ([Ridge(0.5), Average(), Ridge(3.0)], AdaNormalHedge(), "sample"),
     "aggregator": ([Ridge(0.5)], InPython(), "mean"),

@@ -2,16 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.kernels.adanormalhedge import log_weight
-from groupwise.losses import Log, Loss
+from groupwise.kernels.prod import COMMON, EXCESS, RECORDS, Rates
+from groupwise.kernels.reference import RATES, SHARES
+from groupwise.losses import Log, Loss, Square
 
-__all__ = ["AdaNormalHedge", "Specialists"]
+__all__ = ["AdaNormalHedge", "Prod", "Specialists"]
 
 
 @dataclass(frozen=True)
@@ -115,3 +117,110 @@ class Specialists:
                 "(losses.Square or losses.Log). Use aggregators.AdaNormalHedge()."
             )
         return ("mean",) if isinstance(loss, Log) else ("substitution",)
+
+
+@dataclass(frozen=True)
+class Prod:
+    """An overhead in the errors really made, for square loss: not in squares of the label's range.
+
+    Prod on the linearised loss, at eight rates η_k = ½·4^k at once, k = 0 … 7, with the prior
+    γ_k ∝ 2^−k over them and c = ½. Labels and advice are in [0, 1], B is the largest |p − y| so
+    far. Expert i keeps W_ik = 1, S_ik = 0 and D_i = 0. The *play* is the root p of
+
+        Σ_ik m_i I_i γ_k η_k W_ik h_ik(p) = 0,   h_ik = p − a_i clipped to ± c/(2 η_k I_i μ_i),
+
+    μ_i = min(B, p) where a_i > p, else min(B, 1 − p); it is a weighted mean of the advice, and
+    ``ticket.weights`` are its weights. With e = p − y, ẽ = e clipped to ± B, d = p − a_i,
+    x = 2 I |e d| and z = 2 η_k I |ẽ h_ik|, a label *updates*
+
+        W_ik ×= 1 + 2 η_k I ẽ h_ik,   D_i += I d²,   B = max(B, |e|),
+        S_ik += x − ln(1 + z)/η_k or, where |ẽ| ≤ μ_i, the larger of this and −x − ln(1 − z)/η_k,
+
+    with 2z/(2 + z) for ln(1 + z) and z + z²/(2 − 2z) for −ln(1 − z). The play belongs to it.
+
+    >>> from groupwise.losses import Square
+    >>> Prod().plays(Square())
+    ('root',)
+    >>> round(float(Prod().a_priori(prior=0.1, error=0.125)), 3)
+    0.797
+
+    Guarantee
+    ---------
+    At every moment and for every expert i, also with fractional memberships, R_i is at most the
+    root r of
+
+        Σ_k γ_k exp(η_k (r − S_ik + D_i)) = 1/q_i.
+
+    It may be below 0. Known beforehand (:meth:`a_priori`):
+
+        R_i ≤ ln(1/(q_i γ_k))/η_k + 2 B max|p − a_i|
+
+    for the largest rate η_k ≤ 1/(4B²), or ½ where there is none. So small errors cost little, and
+    large ones at most about 2 ln(2/q_i) + 2, more than the ½ ln(1/q_i) of Specialists.
+
+    *Proof.* The left side of the play's equation rises with p, is ≤ 0 at the least advice and ≥ 0
+    at the most, so there is a root; there Σ_ik m_i γ_k W_ik is not changed by the update, whatever
+    y is: it is the mass of all experts seen, to which a newcomer adds its own. An increment below 0
+    needs 0 < e ≤ p where a_i > p, or 0 < −e ≤ 1 − p where a_i < p, so |ẽ| ≤ μ_i: factors are at
+    least 1 − c. A charge is such that 2 I e d ≤ ln(1 + 2 η_k I ẽ h_ik)/η_k + charge, and R_i + D_i
+    is Σ 2 I e d, so that W_ik ≥ exp(η_k (R_i + D_i − S_ik)). Hence
+    m_i Σ_k γ_k exp(η_k (R_i + D_i − S_ik)) ≤ Σ_j m_j = m_i / q_i. For the bound known beforehand:
+    at η_k ≤ 1/(4B²) charges are at most I d², but for what B still grows by, 2 I (|e| − B)|d|.
+    All of it holds for the numbers as they are rounded (``kernels.prod``).
+
+    References
+    ----------
+    Cesa-Bianchi, Mansour and Stoltz, "Improved second-order bounds for prediction with expert
+    advice", Machine Learning, 2007.
+    Gaillard, Stoltz and van Erven, "A second-order bound with excess losses", COLT 2014.
+    Koolen and van Erven, "Second-order quantile methods for experts and combinatorial games",
+    COLT 2015.
+    """
+
+    kernel: ClassVar[str] = "Prod"
+    records: ClassVar[Any] = RECORDS
+    common: ClassVar[tuple[str, ...]] = COMMON
+
+    def bound_of(self, records: Rates, common: Vector, mass: Vector) -> Vector:
+        """The root r of Σ_k γ_k exp(η_k (r − S_ik + D_i)) = 1/q_i, rounded up.
+
+        Newton's method on the logarithm of the sum, which is convex, from above the root.
+        """
+        grown = max(0.0, float(common[EXCESS])) / sum(SHARES)
+        rounding = (mass.size + 8) * _EPSILON
+        asked = np.log((mass.sum() + grown) / mass) * (1.0 + _EPSILON) + rounding
+        found = np.min(records.charge + (asked[..., None] - _LOG_SHARES) / _RATES, axis=-1)
+        for _ in range(_STEPS):
+            parts = _LOG_SHARES + _RATES * (found[..., None] - records.charge)
+            top = parts.max(axis=-1)
+            parts = np.exp(parts - top[..., None])
+            whole = parts.sum(axis=-1)
+            step = (np.log(whole) + top - asked) * whole / (parts @ _RATES)
+            found = found - np.maximum(step, 0.0)
+            if (step <= _EPSILON * found).all():
+                break
+        # What rounding can have done to a sum of which every term is at most 1/q, at a slope ≥ ½.
+        found = found + 16.0 * _EPSILON * (found + asked + 100.0)
+        bounds: Vector = found - records.distance * (1.0 - 2.0 * _EPSILON)
+        return bounds
+
+    def a_priori(self, prior: Any, error: float, distance: Any = 1.0) -> Any:
+        """What R_i can be at most where no |p − y| exceeds ``error``, no |p − a_i| ``distance``."""
+        rates = 0.25 / error**2 >= _RATES if error > 0.0 else _RATES > 0.0
+        k = max(int(rates.sum()) - 1, 0)
+        return (-np.log(prior) - _LOG_SHARES[k]) / _RATES[k] + 2.0 * error * distance
+
+    def plays(self, loss: Loss) -> tuple[str, ...]:
+        """The root, for square loss alone."""
+        if not isinstance(loss, Square):
+            other = "Specialists" if isinstance(loss, Log) else "AdaNormalHedge"
+            raise ConfigurationError(
+                f"Prod is for square loss and {loss} is another. Use aggregators.{other}()."
+            )
+        return ("root",)
+
+
+_EPSILON = float(np.finfo(np.float64).eps)
+_STEPS = 100
+_RATES = np.array(RATES)
+_LOG_SHARES = np.log(np.array(SHARES) / sum(SHARES))

@@ -11,7 +11,7 @@ from groupwise.errors import ConfigurationError
 from groupwise.kernels import classes, rounds
 from groupwise.kernels.stretch import addressed
 from groupwise.losses import Loss
-from groupwise.protocols import Aggregator, Awake, Play, Row, Settlement
+from groupwise.protocols import AnyAggregator, Awake, Play, Row, Settlement
 from groupwise.reduction import NAN, Reduction, Said
 
 HAPPENED = 1.0
@@ -45,7 +45,7 @@ class ClassReduction(Reduction):
     """
 
     def __init__(
-        self, learners: Sequence[Any], aggregator: Aggregator, loss: Loss, *settings: Any
+        self, learners: Sequence[Any], aggregator: AnyAggregator, loss: Loss, *settings: Any
     ) -> None:
         super().__init__(learners, aggregator, loss, *settings)
         assert loss.classes is not None
@@ -180,7 +180,7 @@ def _event(play: Play, label: Any) -> Play:
 
 
 def reduction_for(
-    learners: Sequence[Any], aggregator: Aggregator, loss: Loss, *settings: Any
+    learners: Sequence[Any], aggregator: AnyAggregator, loss: Loss, *settings: Any
 ) -> Reduction:
     """Algorithm 1 as the loss wants it."""
     kind = ClassReduction if loss.nodes > 1 else Reduction

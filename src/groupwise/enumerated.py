@@ -9,7 +9,7 @@ from groupwise.learners.actions import Policies
 from groupwise.losses import Loss, ZeroOne
 from groupwise.model import Groupwise
 from groupwise.oracles import Finite, FiniteClass
-from groupwise.protocols import Aggregator
+from groupwise.protocols import AnyAggregator
 
 
 class BlumLykouris(Groupwise):
@@ -51,7 +51,7 @@ class BlumLykouris(Groupwise):
         policies: Finite | FiniteClass | Sequence[Callable[[Vector], Any]],
         groups: Sequence[Group],
         loss: Loss | None = None,
-        aggregator: Aggregator | None = None,
+        aggregator: AnyAggregator | None = None,
         features: Sequence[str] | None = None,
         always_on: bool = True,
         seed: int = 0,

@@ -205,7 +205,7 @@ class _Real(_Ranged):
 class Square(_Real):
     """(prediction − label)², for labels in [low, high].
 
-    Convex, and 2-mixable on [0, 1] (Vovk 2001), so both aggregators can be used.
+    Convex, and 2-mixable on [0, 1] (Vovk 2001), so all aggregators can be used.
 
     >>> Square(0.0, 10.0).encode(5)
     0.5

@@ -14,7 +14,7 @@ from groupwise.features.declared import FieldKind
 from groupwise.groups import Group, Groups, Member
 from groupwise.kernels import compiling
 from groupwise.losses import Loss
-from groupwise.protocols import Aggregator, Awake, Play, Row
+from groupwise.protocols import AnyAggregator, Awake, Play, Row
 from groupwise.recalibration import AnyLayer, GapTable, as_layer, recalibration_table, reduction_for
 from groupwise.registry import Registry
 from groupwise.regret.calibration import CalibrationTable, calibration_table
@@ -105,7 +105,7 @@ class Groupwise(Locked):
         self,
         groups: Sequence[Group],
         learner: AnyLearner | Sequence[AnyLearner] | None = None,
-        aggregator: Aggregator | None = None,
+        aggregator: AnyAggregator | None = None,
         loss: Loss | None = None,
         features: Declared = None,
         indicators: bool = True,

@@ -339,6 +339,32 @@ class Aggregator(Protocol):
         ...
 
 
+@runtime_checkable
+class Stateful(Protocol):
+    """A sleeping-experts algorithm that keeps more of an expert than R_i and C_i.
+
+    It is one of groupwise's own: its rounds are compiled.
+    """
+
+    kernel: ClassVar[str]
+    """What ``groupwise.kernels.rounds`` calls it."""
+    records: ClassVar[Any]
+    """The layout (``groupwise.kernels.layout``) of what it keeps of a group's experts."""
+    common: ClassVar[tuple[str, ...]]
+    """The names of the numbers that it keeps of all experts together."""
+
+    def bound_of(self, records: Any, common: Vector, mass: Vector) -> Vector:
+        """What each R_i can be at most, now, from the records and prior masses of all experts."""
+        ...
+
+    def plays(self, loss: Loss) -> tuple[str, ...]:
+        """As for ``Aggregator``."""
+        ...
+
+
+AnyAggregator = Aggregator | Stateful
+
+
 class Oracle(Protocol):
     """An offline optimiser that ``learners.FTPL`` calls: the best action for accumulated costs.
 

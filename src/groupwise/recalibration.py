@@ -23,7 +23,7 @@ from groupwise.kernels.losses import LOG, value
 from groupwise.kernels.stretch import addressed
 from groupwise.learners.platt import Platt
 from groupwise.losses import Log, Loss
-from groupwise.protocols import Aggregator, Awake, Play, Recalibrated, Row, Settlement
+from groupwise.protocols import AnyAggregator, Awake, Play, Recalibrated, Row, Settlement
 from groupwise.reduction import NONE, Reduction
 from groupwise.regret.calibration import bins_for
 from groupwise.regret.printed import Printed
@@ -303,7 +303,7 @@ class RecalibratedReduction(Reduction):
         self,
         layer: AnyLayer,
         learners: Sequence[Any],
-        aggregator: Aggregator,
+        aggregator: AnyAggregator,
         loss: Loss,
         play: str | None = None,
         clip: bool = True,

@@ -31,6 +31,7 @@ from groupwise.class_names import loss_of_class
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
 from groupwise.kernels.compiled import ready
+from groupwise.kernels.experts import EXPERTS
 from groupwise.kernels.layout import address
 from groupwise.kernels.losses import CODES, value
 from groupwise.kernels.stretch import addressed
@@ -39,12 +40,13 @@ from groupwise.learners.compiled import Crew, joint
 from groupwise.learners.wrapped import not_advice
 from groupwise.losses import Log, Loss
 from groupwise.protocols import (
-    Aggregator,
+    AnyAggregator,
     Awake,
     Hindsight,
     Play,
     Row,
     Settlement,
+    Stateful,
 )
 from groupwise.regret.calibration import bins_for
 from groupwise.store import Store
@@ -84,7 +86,7 @@ class Reduction:
     def __init__(
         self,
         learners: Sequence[Any],
-        aggregator: Aggregator,
+        aggregator: AnyAggregator,
         loss: Loss,
         play: str | None = None,
         clip: bool = True,
@@ -94,7 +96,7 @@ class Reduction:
         intercept: bool = False,
     ) -> None:
         self.learners = tuple(learners)
-        self.aggregator = aggregator
+        self.aggregator: Any = aggregator
         self.loss = loss
         self.play = sound_play(aggregator, loss, play, clip)
         self.always_on = always_on
@@ -108,7 +110,14 @@ class Reduction:
         self.in_order = list(self.banks[0].columns) == list(range(self.experts))
         """Is there one bank, whose learners are the experts in their order?"""
         # Step 2: the aggregator, with these learners as its experts; and the books.
-        self.state = Store(rounds.EXPERTS, self.experts)
+        self.state = Store(EXPERTS, self.experts)
+        self.own: Store | None = None
+        """What the aggregator keeps of every expert beside that, if anything."""
+        self.common = np.zeros(0)
+        """What it keeps of all of them together."""
+        if isinstance(aggregator, Stateful):
+            self.own = Store(aggregator.records, self.experts)
+            self.common = np.zeros(len(aggregator.common))
         self.books = Store(rounds.BOOKS, self.experts)
         self.bins: Store | None = None
         """What calibration is found from, where predictions are probabilities."""
@@ -129,6 +138,8 @@ class Reduction:
             experts=0,
             books=0,
             bins=0,
+            own=0,
+            common=self.common,
         )
         self.in_python = self._settings.aggregator == rounds.GIVEN
         """Is the aggregator written in Python?"""
@@ -142,8 +153,9 @@ class Reduction:
         """What kernels need to know, as one message."""
         experts, books = self.state.address, self.books.address
         bins = self.bins.address if self.bins is not None and self.loss.nodes == 1 else 0
-        stores = {"experts": experts, "books": books, "bins": bins}
-        settings = self._settings._replace(largest=self.largest, **stores)
+        own = 0 if self.own is None else self.own.address
+        stores = {"experts": experts, "books": books, "bins": bins, "own": own}
+        settings = self._settings._replace(largest=self.largest, common=self.common, **stores)
         self._message = rounds.SETTINGS.pack(settings)
         self._address = address(self._message)
         self._predict, self._settle = ready(rounds.SIGNATURES)
@@ -425,17 +437,23 @@ class Reduction:
     def _records(self) -> dict[str, Store]:
         """What is kept beside the learners, by the names that it has in a file."""
         found = {"aggregator": self.state, "ledger": self.books}
-        return found if self.bins is None else {**found, "calibration": self.bins}
+        more = {"own": self.own, "calibration": self.bins}
+        return found | {name: store for name, store in more.items() if store is not None}
 
     def restart(self) -> None:
         """Make all learners and the aggregator forget, as if no label had come."""
         for bank in self.banks:
             bank.restart()
         self.state.clear(("regret", "absolute"))
+        if self.own is not None:
+            self.own.clear(tuple(self.own.layout.axes))
+        self.common[:] = 0.0
 
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """Everything that was learned and recorded, as arrays by name."""
         found = {"aggregator.largest": self.largest.copy()}
+        if self.own is not None:
+            found["aggregator.common"] = self.common.copy()
         for name, store in self._records().items():
             found |= {f"{name}.{k}": a for k, a in store.save(groups, features).items()}
         for bank in self.banks:
@@ -445,6 +463,8 @@ class Reduction:
     def load(self, arrays: dict[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
         self.largest[:] = arrays["aggregator.largest"]
+        if self.own is not None:
+            self.common[:] = arrays["aggregator.common"]
         for name, store in self._records().items():
             own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
             if store is self.bins and not own:  # of a file without: they begin now

@@ -20,7 +20,7 @@ from groupwise.kernels.cells import Cells, of_sparse
 from groupwise.kernels.schedule import compress
 from groupwise.losses import Loss
 from groupwise.progress import progress_bar
-from groupwise.protocols import Aggregator
+from groupwise.protocols import AnyAggregator
 from groupwise.recalibration import AnyLayer, GapTable, as_layer, recalibration_table, reduction_for
 from groupwise.reduction import Reduction
 from groupwise.registry import Registry
@@ -314,7 +314,7 @@ def replay(
     membership: ArrayLike,
     *,
     learner: AnyLearner | Sequence[AnyLearner] | None = None,
-    aggregator: Aggregator | None = None,
+    aggregator: AnyAggregator | None = None,
     loss: Loss | None = None,
     play: str | None = None,
     clip: bool = True,

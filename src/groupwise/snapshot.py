@@ -17,6 +17,8 @@ from groupwise.arrays import LARGEST
 from groupwise.errors import SnapshotError
 from groupwise.kernels.gram import UNIT
 from groupwise.kernels.hindsight import HELD, TOGETHER
+from groupwise.kernels.prod import LOW
+from groupwise.kernels.reference import LEAST_WEIGHT
 from groupwise.kernels.sketch import MISSING
 from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS
@@ -28,7 +30,7 @@ MOST = 1 << 62
 """Counts of rounds and tickets beyond it are none: kernels take them as 64 bits."""
 
 NEVER_NEGATIVE = (
-    *("aggregator.absolute", ".clock"),
+    *("aggregator.absolute", ".clock", "own.charge", "own.distance"),
     *("calibration.rounds", "calibration.loss", "calibration.brier", "calibration.sums"),
 )
 """Figures that are sums of what is at least 0."""
@@ -175,6 +177,10 @@ def _check_numbers(arrays: archive.Arrays) -> None:
             raise ValueError(f"{name} is not above 0")
         if name.endswith(".strength") and (array < 1.0 / LARGEST).any():
             raise ValueError(f"{name} is not above 0")
+        if name in ("own.weight", "own.free") and (array < LEAST_WEIGHT * LOW).any():
+            raise ValueError(f"{name} is not above 0")
+        if name == "own.exponent" and (np.abs(array) >= MOST).any():
+            raise ValueError(f"{name} is no power")
         if name.endswith(".waiting"):
             late = name.startswith("hindsight") & (arrays[name.replace("waiting", "place")] >= 0)
             if ((array < 0) | (array >= np.where(late, TOGETHER, HELD))).any():

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from groupwise.aggregators import AdaNormalHedge, Specialists
+from groupwise.aggregators import AdaNormalHedge, Prod, Specialists
 from groupwise.arrays import LARGEST
 from groupwise.errors import ConfigurationError, SnapshotError, is_finite, named
 from groupwise.features import Encoder
@@ -17,12 +17,14 @@ from groupwise.learners import FTPL, ContextualFTPL, Logistic, Ridge
 from groupwise.learners.actions import Policies
 from groupwise.learners.wrapped import name_of
 from groupwise.losses import Log, Loss, Square
-from groupwise.protocols import Aggregator, Banked, Learner
+from groupwise.protocols import AnyAggregator, Banked, Learner
 
 SEED_LIMIT = 2**63
 MASSES = f"from {1.0 / LARGEST:g} to {LARGEST:g}"
 AnyLearner = Learner | Banked
-_AGGREGATORS = (AdaNormalHedge, Specialists)
+OWN_PLAYS = ("substitution", "root")
+"""Plays that belong to an aggregator, which needs advice within the range for them."""
+_AGGREGATORS = (AdaNormalHedge, Specialists, Prod)
 
 PARTS: dict[str, dict[str, dict[str, Any]]] = {
     "learner": {
@@ -54,11 +56,11 @@ def as_learners(
     return learners
 
 
-def as_aggregator(aggregator: Aggregator | None, loss: Loss) -> Aggregator:
+def as_aggregator(aggregator: AnyAggregator | None, loss: Loss) -> AnyAggregator:
     """The aggregator, checked; AdaNormalHedge by default, for unbounded log loss Specialists."""
     if aggregator is None:
         return Specialists() if isinstance(loss, Log) and not loss.bounded else AdaNormalHedge()
-    if isinstance(aggregator, type) or not isinstance(aggregator, Aggregator):
+    if isinstance(aggregator, type) or not isinstance(aggregator, AnyAggregator):
         raise ConfigurationError(
             f"{aggregator!r} is not an aggregator: it needs the methods log_weights, bound and "
             "plays (see groupwise.protocols.Aggregator)."
@@ -78,14 +80,14 @@ def as_loss(loss: Loss | None) -> Loss:
     return loss
 
 
-def sound_play(aggregator: Aggregator, loss: Loss, play: str | None, clip: bool) -> str:
+def sound_play(aggregator: AnyAggregator, loss: Loss, play: str | None, clip: bool) -> str:
     """The play to use: the one asked for if it is sound, the preferred one if none was.
 
     Models of before may have a floor for Specialists, which costs them a little and is no gain;
     their files name the play.
     """
     plays = aggregator.plays(loss)
-    if not clip and "substitution" in plays:
+    if not clip and plays[0] in OWN_PLAYS:
         raise ConfigurationError(
             f"{type(aggregator).__name__} needs advice within the label range: leave clip=True."
         )
@@ -172,8 +174,7 @@ def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
 
 
 _PARTS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (Ridge, Logistic, FTPL, ContextualFTPL, Policies, AdaNormalHedge, Specialists)
+    kind.__name__: kind for kind in (Ridge, Logistic, FTPL, ContextualFTPL, Policies, *_AGGREGATORS)
 }
 """The learners and aggregators that a file may name."""
 

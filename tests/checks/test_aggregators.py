@@ -132,7 +132,12 @@ class Averages(gw.aggregators.Specialists):
 class TestAggregators:
     @pytest.mark.parametrize(
         "aggregator",
-        [gw.aggregators.AdaNormalHedge(), gw.aggregators.Specialists(), Exponential()],
+        [
+            gw.aggregators.AdaNormalHedge(),
+            gw.aggregators.Specialists(),
+            gw.aggregators.Prod(),
+            Exponential(),
+        ],
         ids=lambda aggregator: type(aggregator).__name__,
     )
     def test_the_built_in_ones_pass(self, aggregator):

@@ -131,6 +131,7 @@ CONTRADICTIONS: dict[str, Any] = {
     "a class twice": ({"classes": ("0", "1", "1.0")}, "each of them once"),
     "a learner of numbers": ({"learner": "forward"}, "--learner forward predicts numbers"),
     "an aggregator of bounded losses": ({"aggregator": "adanormalhedge"}, "the log loss of"),
+    "an aggregator of square loss": ({"aggregator": "prod"}, "probabilities have log loss"),
     "a bound for numbers": ({"task": "number", "bound": 5.0}, "bound is for --learner logistic"),
     "no number is logistic": (
         {"task": "number", "learner": "logistic"},

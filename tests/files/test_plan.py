@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from groupwise.aggregators import Prod
 from groupwise.errors import ConfigurationError, DataError
 from groupwise.features import hashed
 from groupwise.files.plan import guess_target, make_plan, spans_constant
@@ -141,6 +142,7 @@ def test_a_model_has_the_parts_of_the_plan(found):
     model = plan(found, learner="forward", aggregator="specialists").model()
     assert [(one.penalty, one.forward) for one in model.learners] == [(1.0, True)]
     assert type(model.aggregator).__name__ == "Specialists"
+    assert plan(found, aggregator="prod").model().aggregator == Prod()
     assert (model.loss.low, model.loss.high) == (0.0, 12.0)
     with pytest.raises(ConfigurationError, match="no learner 'forest'"):
         plan(found, learner="forest").model()

@@ -214,7 +214,7 @@ class Stream:
                 if value is not None
             }
         )
-        if isinstance(options["aggregator"], gw.aggregators.Specialists):
+        if isinstance(options["aggregator"], (gw.aggregators.Specialists, gw.aggregators.Prod)):
             options["clip"] = True
         self.model = gw.Groupwise(**options)
 

@@ -188,9 +188,11 @@ def aggregation(draw, loss):
     """An aggregator and its play, sound for a loss."""
     hedge: list[Any] = [(gw.aggregators.AdaNormalHedge(), play) for play in ("mean", "sample")]
     special = (gw.aggregators.Specialists(), None)
+    prod = (gw.aggregators.Prod(), None)
     if loss.bounded and draw.random() < 0.03:
         hedge = [(OwnHedge(), play) for play in ("mean", "sample")]
     floored = isinstance(loss, gw.losses.Log) and loss.bounded
     options = hedge * loss.bounded + [special] * 2 * (loss.eta is not None and not floored)
+    options += [prod] * 2 * isinstance(loss, gw.losses.Square)
     aggregator, play = choose(draw, options)
     return {"aggregator": aggregator, "play": play}

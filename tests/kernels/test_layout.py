@@ -15,6 +15,7 @@ import groupwise as gw
 from groupwise import archive
 from groupwise.arrays import Flags, Index, Vector
 from groupwise.kernels.contextual_ftpl import HISTORY
+from groupwise.kernels.experts import EXPERTS
 from groupwise.kernels.ftpl import COSTS
 from groupwise.kernels.hindsight import SUMS
 from groupwise.kernels.layout import (
@@ -30,7 +31,7 @@ from groupwise.kernels.layout import (
     room,
 )
 from groupwise.kernels.ridge import MODELS
-from groupwise.kernels.rounds import BOOKS, EXPERTS
+from groupwise.kernels.rounds import BOOKS
 from groupwise.store import Store
 from tests.records import LAYOUT, Record
 

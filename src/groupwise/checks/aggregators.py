@@ -14,14 +14,16 @@ from groupwise.errors import ConfigurationError
 from groupwise.kernels.rounds import PLAYS
 from groupwise.learners.ridge import Ridge
 from groupwise.losses import Absolute, Log, Loss, Square, ZeroOne
-from groupwise.protocols import Aggregator, Awake, Play, Row
+from groupwise.protocols import AnyAggregator, Awake, Play, Row, Stateful
 from groupwise.reduction import Reduction
+from groupwise.regret.certificate import aggregator_bounds
 
 GROUPS = 4
 EVERYBODY = np.arange(GROUPS)
 ROUNDING = 1e-9
 ADVICE = ("x0", "x1", "x2")
 """Each of the experts below advises one of these."""
+REMEMBERS = "it changed while it was used: what there is to remember, the reduction keeps."
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,12 @@ def check_aggregator(
     """
     with during("construction", aggregator):
         require(
-            isinstance(aggregator, Aggregator) and not isinstance(aggregator, type),
+            isinstance(aggregator, AnyAggregator) and not isinstance(aggregator, type),
             "an aggregator has the methods log_weights, bound and plays.",
         )
         benches = _benches(aggregator, losses, rounds)
-    for check in AGGREGATOR_CHECKS:
+    own = isinstance(aggregator, Stateful)
+    for check in AGGREGATOR_CHECKS if own else (*POTENTIAL_CHECKS, *AGGREGATOR_CHECKS):
         for bench in benches:
             with during(check.__name__.removeprefix("_").replace("_", " "), aggregator):
                 check(bench)
@@ -141,17 +144,18 @@ def _arrays_stay_as_they_are(bench: Bench) -> None:
         require(not shared, "what it returns shares memory with what it was given. Copy it.")
 
 
-def _nothing_is_remembered(bench: Bench) -> None:
+def _weights_are_the_same_again(bench: Bench) -> None:
     question = np.array([[0.5], [-2.0]]), np.array([[1.0], [3.0]])
     before = bench.aggregator.log_weights(*question, bench.loss)
-    state = pickle.dumps(bench.aggregator)
     _run(bench, bench.reduction(), 0, 0, min(bench.rounds, 50))
     after = bench.aggregator.log_weights(*question, bench.loss)
-    require(
-        same(before, after) and pickle.dumps(bench.aggregator) == state,
-        "it changed while it was used. R and C are all there is to remember, and the reduction "
-        "keeps them.",
-    )
+    require(same(before, after), REMEMBERS)
+
+
+def _nothing_is_remembered(bench: Bench) -> None:
+    state = pickle.dumps(bench.aggregator)
+    _run(bench, bench.reduction(), 0, 0, min(bench.rounds, 50))
+    require(pickle.dumps(bench.aggregator) == state, REMEMBERS)
 
 
 def _weights_are_probabilities(bench: Bench) -> None:
@@ -184,13 +188,18 @@ def _replay_is_the_loop(bench: Bench) -> None:
     replay_is_the_loop(members, Ridge(), **parts)
 
 
+def _bounds(reduction: Reduction) -> Vector:
+    """What the aggregator promises now."""
+    found = aggregator_bounds(reduction, GROUPS)
+    require(not np.isnan(found).any(), "a bound is not a number.")
+    return found
+
+
 def _bounds_hold(bench: Bench) -> None:
     for seed, adversary in enumerate(ADVERSARIES):
         reduction = bench.reduction()
         for t, _, _ in _played(bench, reduction, seed):
-            names = ("regret", "absolute", "mass")
-            regret, absolute, mass = (reduction.state.column(name, GROUPS) for name in names)
-            bound = bench.aggregator.bound(regret, absolute, mass / mass.sum(), bench.loss)
+            regret, bound = reduction.state.column("regret", GROUPS), _bounds(reduction)
             excess = float((regret - bound).max())
             require(
                 excess <= ROUNDING * (1.0 + t),
@@ -199,10 +208,14 @@ def _bounds_hold(bench: Bench) -> None:
             )
 
 
-AGGREGATOR_CHECKS: tuple[Callable[[Bench], None], ...] = (
+POTENTIAL_CHECKS: tuple[Callable[[Bench], None], ...] = (
     _weights_are_numbers,
     _bounds_are_numbers,
     _arrays_stay_as_they_are,
+    _weights_are_the_same_again,
+)
+"""For aggregators that are given by a potential: all but those that keep records of their own."""
+AGGREGATOR_CHECKS: tuple[Callable[[Bench], None], ...] = (
     _nothing_is_remembered,
     _weights_are_probabilities,
     _split_and_resume_is_one_pass,

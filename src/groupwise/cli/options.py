@@ -114,7 +114,7 @@ AggregatorName = Annotated[
     typer.Option(
         "--aggregator",
         metavar="NAME",
-        help="adanormalhedge (the default for numbers) or specialists (for probabilities).",
+        help="adanormalhedge (the default), prod; specialists, for probabilities too.",
         show_default=False,
     ),
 ]

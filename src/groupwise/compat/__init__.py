@@ -11,7 +11,7 @@ from groupwise.errors import ConfigurationError
 from groupwise.groups import Group, by
 from groupwise.losses import Loss, Square, Unbounded
 from groupwise.model import Groupwise
-from groupwise.protocols import Aggregator
+from groupwise.protocols import AnyAggregator
 
 TARGET = "(label)"
 """The column in which labels go into a replay."""
@@ -24,7 +24,7 @@ class Adapter:
         self,
         groups: Sequence[str | int | Group] | None = None,
         learner: Any = None,
-        aggregator: Aggregator | None = None,
+        aggregator: AnyAggregator | None = None,
         features: Sequence[Any] | Mapping[Any, tuple[float, float]] | None = None,
         indicators: bool = True,
         intercept: bool = True,
@@ -77,7 +77,7 @@ class Regression(Adapter):
         groups: Sequence[str | int | Group] | None = None,
         range: tuple[float, float] | None = None,
         learner: Any = None,
-        aggregator: Aggregator | None = None,
+        aggregator: AnyAggregator | None = None,
         features: Sequence[Any] | Mapping[Any, tuple[float, float]] | None = None,
         indicators: bool = True,
         intercept: bool = True,

@@ -15,7 +15,7 @@ from groupwise.extras import needed_by
 from groupwise.groups import Group
 from groupwise.losses import Log, Loss
 from groupwise.model import Groupwise
-from groupwise.protocols import Aggregator
+from groupwise.protocols import AnyAggregator
 from groupwise.regret.calibration import CalibrationTable
 from groupwise.regret.table import RegretTable
 from groupwise.ticket import Ticket
@@ -146,7 +146,7 @@ class GroupwiseRegressor(Regression, Remembering, base.MiniBatchRegressor):
         groups: Sequence[str | Group] | None = None,
         range: tuple[float, float] | None = None,
         learner: Any = None,
-        aggregator: Aggregator | None = None,
+        aggregator: AnyAggregator | None = None,
         features: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
         indicators: bool = True,
         intercept: bool = True,
@@ -229,7 +229,7 @@ class GroupwiseClassifier(Remembering, base.MiniBatchClassifier):
         groups: Sequence[str | Group] | None = None,
         classes: Sequence[ClassName] | None = None,
         learner: Any = None,
-        aggregator: Aggregator | None = None,
+        aggregator: AnyAggregator | None = None,
         features: Sequence[str] | Mapping[str, tuple[float, float]] | None = None,
         indicators: bool = True,
         intercept: bool = True,

@@ -248,6 +248,11 @@ def _parts(request: Request, task: Task) -> dict[str, Any]:
             "--aggregator adanormalhedge needs a loss that has a bound, and the log loss of "
             "probabilities has none. Leave it out, or say --task number."
         )
+    if chance and aggregator == "prod":
+        raise ConfigurationError(
+            "--aggregator prod is for square loss, and probabilities have log loss. Leave it out, "
+            "or say --task number."
+        )
     if request.bound is not None and learner != "logistic":
         raise ConfigurationError(f"bound is for --learner logistic, not for {learner}.")
     bound = {} if request.bound is None else {"bound": request.bound}

@@ -5,7 +5,9 @@ where kernels run as plain Python (``NUMBA_DISABLE_JIT=1``).
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from operator import add
 
 import numpy as np
 
@@ -191,3 +193,78 @@ def absorb(
                 row[j] = fma(gain, left[j], keep * old)
                 left[j] = fma(-u, old, left[j])
         rest[top + _BLOCK : width] = left[_BLOCK : width - top]
+
+
+RATES = tuple(0.5 * 4.0**k for k in range(8))
+"""Prod's rates η_k."""
+SHARES = tuple(2.0**-k for k in range(8))
+"""Their prior γ_k, up to its sum 255/128."""
+PULLS = tuple(rate * share for rate, share in zip(RATES, SHARES, strict=True))
+FREE = 1.0 / sum(PULLS)
+LEAST_WEIGHT = 2.0**-800
+"""Weights of an expert are not below this, which is nothing beside the largest of them."""
+UNIT = 2.0**-53
+"""What rounding may change a number by, relative to it."""
+CHARGE_ROUNDING = 32 * UNIT
+WEIGHT_ROUNDING = 4 * UNIT
+ROUNDED_UP = 1.0 + 8 * UNIT
+
+
+def _fold(numbers: list[float], together: Callable[[float, float], float]) -> float:
+    while len(numbers) > 1:
+        half = len(numbers) // 2
+        numbers = [together(*pair) for pair in zip(numbers[:half], numbers[half:], strict=True)]
+    return numbers[0]
+
+
+def pull(weight: Vector, k: int, reach: float, ceiling: float, slope: float) -> tuple[float, float]:
+    """Σ γ_k w_k min(η_k reach, ceiling), and what it grows by with reach; ``ceiling`` by slope."""
+    force, growth = [], []
+    for w, share, each in zip(weight[k].tolist(), SHARES, PULLS, strict=True):
+        within = each * reach < share * ceiling
+        force.append(w * (each * reach if within else share * ceiling))
+        growth.append(w * (each if within else share * slope))
+    return _fold(force, add), _fold(growth, add)
+
+
+def turn(
+    weight: Vector,
+    charge: Vector,
+    k: int,
+    step: float,
+    sign: float,
+    reach: float,
+    ceiling: float,
+    whole: float,
+    both: int,
+) -> tuple[float, float, float, float]:
+    """w_k ×= 1 ± z_k, and S_k += its charge; see ``rates``."""
+    changes, drawn = [], []
+    for j, (rate, share) in enumerate(zip(RATES, SHARES, strict=True)):
+        old, inverse = float(weight[k, j]), 1.0 / rate
+        u = step * (reach if reach < ceiling * inverse else ceiling * inverse)
+        z = rate * u
+        new = old * (1.0 + sign * z)
+        new = new if new > LEAST_WEIGHT else LEAST_WEIGHT
+        cost = (whole - u) + u * z / (2.0 + z)
+        if both:
+            losing = u * z / (2.0 - 2.0 * z) - (whole - u)
+            cost = losing if losing > cost else cost
+        cost = (cost + whole * CHARGE_ROUNDING) + inverse * WEIGHT_ROUNDING
+        charge[k, j] = (float(charge[k, j]) + cost) * ROUNDED_UP
+        weight[k, j] = new
+        changes.append((new - old) * share)
+        drawn.append(new * (rate * share))
+    sizes = [abs(change) for change in changes]
+    sums = _fold(changes, add), _fold(sizes, add)
+    return *sums, max(weight[k].tolist()), _fold(drawn, add) * FREE
+
+
+def power_of_two(power: int) -> float:
+    """2^power, a normal number."""
+    return 2.0 ** int(power)
+
+
+def rescale(weight: Vector, k: int, factor: float) -> None:
+    """w_k ×= factor, a power of two."""
+    weight[k] *= factor

@@ -9,9 +9,11 @@ from typing import NamedTuple
 from numba import types
 
 from groupwise.arrays import Vector
+from groupwise.kernels import prod
 from groupwise.kernels.adanormalhedge import exponent, spread
 from groupwise.kernels.calibration import count_event, count_round
 from groupwise.kernels.compiled import entry, inlined, lean
+from groupwise.kernels.experts import experts_of
 from groupwise.kernels.layout import LEARNER, ONE, Layout, Message, open_place
 from groupwise.kernels.losses import LOG, log_loss, value
 from groupwise.kernels.philox import AGGREGATOR, uniform
@@ -19,11 +21,16 @@ from groupwise.kernels.specialists import substitution
 from groupwise.kernels.stretch import open_awake
 from groupwise.kernels.vectors import prefetch
 
-GIVEN, ADA_NORMAL_HEDGE, SPECIALISTS = range(3)
-AGGREGATORS = {"": GIVEN, "AdaNormalHedge": ADA_NORMAL_HEDGE, "Specialists": SPECIALISTS}
+GIVEN, ADA_NORMAL_HEDGE, SPECIALISTS, PROD = range(4)
+AGGREGATORS = {
+    "": GIVEN,
+    "AdaNormalHedge": ADA_NORMAL_HEDGE,
+    "Specialists": SPECIALISTS,
+    "Prod": PROD,
+}
 """The kernels' numbers for what an aggregator names as its kernel; GIVEN: it is in Python."""
-MEAN, SAMPLE, SUBSTITUTION = range(3)
-PLAYS = {"mean": MEAN, "sample": SAMPLE, "substitution": SUBSTITUTION}
+MEAN, SAMPLE, SUBSTITUTION, ROOT = range(4)
+PLAYS = {"mean": MEAN, "sample": SAMPLE, "substitution": SUBSTITUTION, "root": ROOT}
 
 NOBODY, LAST = -1, -2
 """Which awake group's first learner is the single model: none, or the last group's."""
@@ -31,17 +38,6 @@ SMALL = 1e-100
 """Memberships below this, which a mass might make 0, are weighed in logarithms."""
 MANY = 2_048
 """Groups from which on their figures are fetched ahead."""
-
-
-class Experts(NamedTuple):
-    """What the sleeping-experts algorithm knows of a group's learners, each of them an expert."""
-
-    regret: Vector
-    """R_i = Σ I_i(ℓ̂ − ℓ_i)."""
-    absolute: Vector
-    """C_i = Σ |I_i(ℓ̂ − ℓ_i)|."""
-    mass: Vector
-    """The prior mass m_i, given when the expert is made and never changed."""
 
 
 class Books(NamedTuple):
@@ -80,9 +76,12 @@ class Settings(NamedTuple):
     books: int
     bins: int
     """Those of predicted probabilities; 0 where predictions are none."""
+    own: int
+    """Records that the aggregator keeps beside R and C, laid out by itself; 0 where it has none."""
+    common: Vector
+    """What it keeps of all experts together."""
 
 
-EXPERTS = Layout(Experts, {"regret": (LEARNER,), "absolute": (LEARNER,), "mass": (LEARNER,)})
 BOOKS = Layout(
     Books,
     {
@@ -98,7 +97,7 @@ BOOKS = Layout(
     },
 )
 SETTINGS = Message(Settings)
-experts_of, books_of, open_settings = EXPERTS.view, BOOKS.view, SETTINGS.open
+books_of, open_settings = BOOKS.view, SETTINGS.open
 
 
 @inlined
@@ -219,8 +218,8 @@ def clipped(x, low, high):
 def play_now(settings, groups, weights, number, advice, probabilities):
     """Clip the advice, weigh the experts, play. Changes no state.
 
-    The play is the mean of the advice, the advice of one expert, or the substitution. It is not a
-    number, and the advice as it was from there on, where some advice is none or too large.
+    The play is the mean of the advice, the advice of one expert, the substitution, or the root. It
+    is not a number, and the advice as it was from there on, where some advice is none or too large.
     """
     low, high, largest = settings.numbers[2], settings.numbers[3], settings.numbers[4]
     count, learners = advice.shape
@@ -229,6 +228,8 @@ def play_now(settings, groups, weights, number, advice, probabilities):
             if not abs(advice[a, k]) <= largest:
                 return math.nan
             advice[a, k] = clipped(advice[a, k], low, high)
+    if settings.play == ROOT:
+        return prod.play(settings, groups, weights, advice, probabilities)
     weigh(settings, groups, weights, probabilities)
     if settings.play == SUBSTITUTION:
         return substitution(settings.numbers[0], probabilities, advice)
@@ -355,6 +356,8 @@ def settle(
             baseline = awake.count - 1
         single = losses[baseline, 0] if baseline >= 0 else math.nan
     groups, weights = awake.groups, awake.weights
+    if settings.aggregator == PROD:
+        prod.update(settings, groups, weights, advice, prediction, y)
     enter(settings, groups, weights, stands_for, losses, charged, played, realised, single)
     bin_it(settings, groups, weights, count, stands_for, issued, y, realised)
     return prediction
@@ -374,6 +377,9 @@ def _fetch(settings, group):
     for message in (settings.experts, settings.books):
         place = open_place(message)
         prefetch(place.pool, place.block[group], 2 * place.learners + 8)
+    if settings.own != 0:
+        place = open_place(settings.own)
+        prefetch(place.pool, place.block[group], prod.SIZE * place.learners)
 
 
 @lean
@@ -423,6 +429,8 @@ def settle_stream(
         for e in range(last - first):
             if awake[e] == baseline:
                 single = lost[e, 0]
+        if settings.aggregator == PROD:
+            prod.update(settings, awake, member, said, prediction[t], y)
         enter(settings, awake, member, 1.0, lost, expected[t], expected[t], realised[t], single)
         bin_it(settings, awake, member, last - first, 1.0, prediction[t], y, realised[t])
     return labels.size

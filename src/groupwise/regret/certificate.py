@@ -5,7 +5,7 @@
 - *learner*: the regret that the group's learner realised on the group's rounds or, where the
   learner draws, a bound on its expectation; with several learners on a group, the one for which
   learner + aggregator is least;
-- *aggregator*: its bound on the regret to that learner (``Aggregator.bound``);
+- *aggregator*: its bound on the regret to that learner (``bound``, ``bound_of``);
 - *delay*: the loss that playing before earlier labels had arrived has cost, measured.
 """
 
@@ -56,7 +56,14 @@ def aggregator_bounds(reduction: "Reduction", groups: int) -> Vector:
     regret, absolute, mass = (
         reduction.state.column(name, groups) for name in ("regret", "absolute", "mass")
     )
-    return reduction.aggregator.bound(regret, absolute, mass / mass.sum(), reduction.loss)
+    own = reduction.own
+    if own is not None:
+        names = own.layout.record._fields
+        records = own.layout.record(*(own.column(name, groups) for name in names))
+        bounds: Vector = reduction.aggregator.bound_of(records, reduction.common, mass)
+        return bounds
+    bounds = reduction.aggregator.bound(regret, absolute, mass / mass.sum(), reduction.loss)
+    return bounds
 
 
 def least_learner(learner: Vector, aggregator: Vector) -> Any:
