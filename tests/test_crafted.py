@@ -129,6 +129,16 @@ def test_numbers_that_cannot_be_are_damage(path, name, value):
         gw.load(path)
 
 
+@pytest.mark.parametrize("group", ["", []])
+def test_a_feature_of_a_group_that_is_none_is_damage(path, group):
+    snapshot = crafted.opened(path)
+    number = next(one for one in snapshot.header["encoder"]["features"] if one[0] == "number")
+    number.append(group)
+    crafted.written(path, snapshot)
+    with pytest.raises(SnapshotError, match="damaged"):
+        gw.load(path)
+
+
 def repacked(path, change=lambda info, data: data, again=(), kind=zipfile.ZIP_STORED):
     """The same members, each as ``change`` makes it; those ``again`` are there twice."""
     with zipfile.ZipFile(path) as file:

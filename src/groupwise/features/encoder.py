@@ -450,7 +450,8 @@ class Encoder:
     def _feature(self, kind: Any, field: str, level: str = "", group: Any = None) -> Feature:
         """The feature that was saved; groupwise 0.1 knew the groups of indicators by name alone."""
         if kind != "indicator":
-            return Feature(kind, field, level, group and (group[0], tuple(group[1])))
+            whose = None if group is None else (group[0], tuple(group[1]))
+            return Feature(kind, field, level, whose)
         if group is None:
             return indicator_of(self.groups.named(field))
         return indicator_of(self.groups.member(group[0], tuple(group[1])))
