@@ -299,3 +299,17 @@ def test_clipping_keeps_the_same_stream_proved():
     for kind, u, y in [("x", 1.0, 1.0), ("y", 1.0, 0.0), ("x", 30.0, 0.0), ("x", 0.1, 0.0)]:
         model.learn_one({"kind": kind, "u": u}, y)
         assert {row["status"] for row in model.regret()} <= {"proved", "vacuous"}
+
+
+@pytest.mark.parametrize("loss", [gw.losses.Square(), gw.losses.Log()], ids=["square", "log"])
+def test_nothing_is_proved_after_a_restart(tmp_path, loss):
+    """The books go on; what the aggregator's bound is of does not."""
+    model = gw.Groupwise([gw.by("k")], loss=loss, aggregator=gw.aggregators.Specialists())
+    for t in range(40):
+        model.learn_one({"k": str(t % 2), "x": t / 40}, float(t % 3 == 0))
+        if t == 20:
+            assert {line["status"] for line in model.regret()} & {"proved", "vacuous"}
+            model.restart()
+            model.save(tmp_path / "model.gw")
+            model = gw.load(tmp_path / "model.gw")
+    assert {line["status"] for line in model.regret()} == {"estimated"}

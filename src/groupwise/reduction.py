@@ -128,6 +128,8 @@ class Reduction:
         """May advice be large? It must leave room for squares of it and for sums of those."""
         most = LARGEST if self._wild else np.finfo(np.float64).max
         self.largest = np.zeros(1)
+        self.restarts = 0
+        """How often everybody has forgotten, which the books do not."""
         self._settings = rounds.Settings(
             aggregator=rounds.AGGREGATORS[getattr(aggregator, "kernel", "")],
             play=rounds.PLAYS[self.play],
@@ -444,6 +446,7 @@ class Reduction:
         """Make all learners and the aggregator forget, as if no label had come."""
         for bank in self.banks:
             bank.restart()
+        self.restarts += 1
         self.state.clear(("regret", "absolute"))
         if self.own is not None:
             self.own.clear(tuple(self.own.layout.axes))
@@ -452,6 +455,8 @@ class Reduction:
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """Everything that was learned and recorded, as arrays by name."""
         found = {"aggregator.largest": self.largest.copy()}
+        if self.restarts:
+            found["aggregator.restarts"] = np.array([self.restarts])
         if self.own is not None:
             found["aggregator.common"] = self.common.copy()
         for name, store in self._records().items():
@@ -463,6 +468,7 @@ class Reduction:
     def load(self, arrays: dict[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
         self.largest[:] = arrays["aggregator.largest"]
+        self.restarts = int(arrays.get("aggregator.restarts", [0])[0])
         if self.own is not None:
             self.common[:] = arrays["aggregator.common"]
         for name, store in self._records().items():

@@ -98,6 +98,8 @@ def certify(
         status = VOID
     elif hindsight.uncertain or not np.isfinite((*terms, total, books.loss[0], best)).all():
         status = UNCERTAIN
+    elif reduction.restarts:  # the aggregator's bound is of the rounds since the last
+        status = ESTIMATED
     elif total > unit * float(books.rounds[0]):
         status = VACUOUS
     elif any(getattr(learner, "randomised", False) for learner in reduction.learners):
