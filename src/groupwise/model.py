@@ -391,7 +391,7 @@ class Groupwise(Locked):
                 self._reduction.stands_for = 1.0
 
     def restart(self) -> None:
-        """Forget what was learned, not what was recorded; certificates are estimates from then on."""
+        """Forget what was learned, not what was recorded; certificates are estimates then."""
         with self.lock:
             self._reduction.restart()
 
