@@ -235,6 +235,7 @@ def test_certain_experts_leave_something_for_everybody(classes):
             assert line["regret"] <= line["certificate"] + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("late", [0, 5])
 def test_regret_stays_below_the_certificate(name, late):
