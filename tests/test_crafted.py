@@ -16,6 +16,7 @@ import groupwise as gw
 from groupwise import archive
 from groupwise.errors import SnapshotError, TicketError
 from tests import crafted
+from tests.few import few
 from tests.test_snapshot import CONFIGURATIONS, stream
 
 
@@ -37,7 +38,7 @@ def path(model, tmp_path):
     return tmp_path / "model.gw"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4), 1))
 def test_changed_files_are_refused_or_hold_finite_numbers(path, seed):
     generator, snapshot = random.Random(seed), crafted.opened(path)
     found = []
@@ -250,6 +251,7 @@ def test_crafted_files_are_refused(path, name):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_what_never_ends_is_not_read(tmp_path):
     code = "import groupwise as gw; gw.load('/dev/zero')"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -17,6 +17,7 @@ from groupwise.kernels.reference import RATES, SHARES
 from groupwise.protocols import Awake, Row
 from groupwise.reduction import Reduction
 from groupwise.regret.certificate import aggregator_bounds, totals
+from tests.few import few
 
 mpmath.mp.dps = 40
 SQUARE = gw.losses.Square()
@@ -146,7 +147,7 @@ def rounds(seed, length):
             yield arena
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", few(range(24), 6))
 def test_no_stream_breaks_the_bound(seed):
     for arena in rounds(seed, 30):
         arena.check()
@@ -160,7 +161,7 @@ def test_no_stream_of_many_breaks_the_bound(block):
             arena.check()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 3))
 def test_every_step_of_the_proof(seed):
     """Masses, factors, charges and squares, of the rounded numbers and without rounding."""
     before: dict[Any, Any] = {}
@@ -213,7 +214,7 @@ def root_of(arena, awake, advice):
     return float(low)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(range(6), 1))
 def test_the_play_is_the_root(seed):
     generator = np.random.default_rng(seed)
     for turn, arena in enumerate(rounds(seed, 13)):
@@ -393,6 +394,7 @@ def test_a_file_whose_weights_are_none_is_refused(tmp_path):
             gw.load(tmp_path / "bad.gw")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_late_labels_cost_what_the_delay_says(seed):
     """Labels far behind, in any order, against the play: certificates hold in the books too."""

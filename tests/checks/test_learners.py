@@ -74,6 +74,7 @@ class TestLearners:
         check_learner(gw.learners.Foreign(river.LogisticRegression()), loss=loss, rounds=10)
         check_learner(gw.learners.Foreign(sklearn.SGDClassifier(loss="log_loss")), rounds=10)
 
+    @pytest.mark.slow
     def test_learners_of_actions_pass(self):
         learner = gw.learners.FTPL(
             gw.oracles.Finite([[1, 0, 0], [0, 1, 0], [0, 0, 1]]), cost_norm=3.0

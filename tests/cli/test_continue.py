@@ -116,6 +116,7 @@ def test_no_snapshot(tmp_path):
     assert "Cannot read" in refused("learn", tmp_path / "none.gw", data)
 
 
+@pytest.mark.slow
 def test_two_that_learn_into_one_file_lose_nothing(tmp_path):
     """Two processes, which start while a third has the file."""
     options = ("--target", "pay", "--range=-100,100", "--groups", "city")

@@ -14,6 +14,8 @@ import pytest
 import groupwise as gw
 from tests.cli.commands import OUTPUTS, people_file, succeed
 
+pytestmark = pytest.mark.slow
+
 TRIALS = 4
 
 

@@ -21,6 +21,8 @@ from groupwise.errors import DatasetError
 from groupwise.paper import engine, figures, published, reproduction, tables
 from groupwise.paper.published import Settings
 
+pytestmark = pytest.mark.slow
+
 REGRETS = ("baseline_regret", "algorithm_regret")
 
 

@@ -143,6 +143,7 @@ def test_education_in_words_is_not_a_feature():
     assert not [n for n in adult_from_table(generated(50)).feature_names if "HS-grad" in n]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sex", ["gender", "sex"])
 def test_a_file_of_the_right_size_is_read_in_both_spellings(tmp_path, sex):
     table = generated(ROWS, sex=sex)

@@ -271,6 +271,7 @@ def test_models_of_before_have_no_bound(schema):
     assert len(model.feature_names) == known + 300
 
 
+@pytest.mark.slow
 def test_more_features_than_memory_is_an_error_that_says_so():
     """Half a million numbers in a row: every two of them would have one in a matrix."""
     model = gw.Groupwise([])

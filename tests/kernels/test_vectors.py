@@ -191,6 +191,7 @@ def digest(**settings: str) -> list[str]:
     return ran.stdout.split()
 
 
+@pytest.mark.slow
 def test_vectors_of_four_and_of_eight_give_the_same_bits():
     (four, one), (eight, other) = (digest(GROUPWISE_VECTOR_WIDTH=width) for width in ("4", "8"))
     assert (four, eight) == ("4", "8")

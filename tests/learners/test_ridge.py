@@ -210,11 +210,13 @@ def long_stream(rows, levels, penalty, moments, forward=False):
     return drift(x, y, result.advice, penalty, moments)
 
 
+@pytest.mark.slow
 def test_a_million_rounds_on_collinear_columns():
     errors = long_stream(1_000_000, (4, 3, 2), 1.0, (1_000, 100_000, 1_000_000))
     assert max(errors) < 1e-9
 
 
+@pytest.mark.slow
 def test_a_million_rounds_on_collinear_columns_with_hardly_a_penalty():
     early, late = long_stream(1_000_000, (4, 3, 2), 1e-6, (100_000, 1_000_000))
     assert max(early, late) < 1e-9

@@ -113,6 +113,7 @@ def assert_close(x, y, w, learners, digits, clip=False):
         assert clip or not apart.any(), learner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_advice_is_that_of_exact_arithmetic(name):
     generator = np.random.default_rng(NAMES.index(name))
