@@ -35,7 +35,7 @@ from tests import crafted
 from tests.cli.commands import invoke, people_file
 from tests.fuzz import draws
 from tests.fuzz.adversary import check_state
-from tests.fuzz.equality import MAKERS, SCRATCH
+from tests.fuzz.equality import MAKERS, SCRATCH, shown
 from tests.fuzz.runner import main
 
 HEADER = "groupwise.json"
@@ -62,7 +62,7 @@ def use(model, rows, labels, found, about):
     try:
         for row, label in zip(rows, labels, strict=True):
             ticket = model.predict(row)
-            fine = np.isfinite(np.asarray(ticket.prediction, dtype=float)).all()
+            fine = np.isfinite(np.asarray(shown(ticket.prediction), dtype=float)).all()
             found.require(fine, "prediction not finite", about)
             if ticket.wants_label:
                 model.learn(ticket, label)
