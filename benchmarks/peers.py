@@ -8,7 +8,7 @@ a range for every feature, the number of the text; LightGBM categories. Labels a
 by their range, which groupwise is told too: the steps of some depend on it. River's models get
 numbers scaled to [0, 1] likewise, and have its scaler before them; not for numbers of few values,
 such as a season that is 1 for a thousand rows: the first 2 would be thirty standard deviations
-away, and end a linear regression.
+away, and end a linear regression (which is also tried without the scaler).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -79,9 +79,12 @@ def coded_rows(stream: Stream) -> Iterator[Row]:
 
 
 def of_river(
-    make: Callable[[], Any], rows: Callable[[Stream], Iterable[Row]], intercept: bool = False
+    make: Callable[[], Any],
+    rows: Callable[[Stream], Iterable[Row]],
+    intercept: bool = False,
+    standard: bool = True,
 ) -> Predictor:
-    """A model of river's behind a scaler for the numbers; what was text stays as it is.
+    """A model of river's behind its scaler for numbers, if ``standard``; texts stay as they are.
 
     With ``intercept``, a feature that is always 1, for models that have none of their own.
     """
@@ -89,16 +92,15 @@ def of_river(
     def predict(stream: Stream) -> NDArray[np.float64]:
         from river import compose, preprocessing
 
-        numbers = stream.fields.select_dtypes("number")
-        low, width = numbers.min().to_dict(), (numbers.max() - numbers.min()).to_dict()
-        wide = [name for name in numbers if numbers[name].nunique() > FEW]
+        ranges = stream.ranges
+        wide = [name for name in ranges if standard and stream.frame[name].nunique() > FEW]
         scaled = compose.Select(*wide) | preprocessing.StandardScaler()
-        model = (scaled + compose.Discard(*wide)) | make()
+        model = ((scaled + compose.Discard(*wide)) | make()) if wide else make()
         labels = scaled_labels(stream)
         said = np.zeros(len(labels))
         for t, (row, label) in enumerate(zip(rows(stream), labels.tolist(), strict=True)):
-            for name in low:
-                row[name] = (row[name] - low[name]) / (width[name] or 1.0)
+            for name, (low, high) in ranges.items():
+                row[name] = (row[name] - low) / ((high - low) or 1.0)
             if intercept:
                 row["always"] = 1.0
             play = model.predict_one(row)
@@ -190,6 +192,7 @@ def of_lightgbm(stream: Stream) -> NDArray[np.float64]:
 
 RIVER: dict[str, Predictor] = {
     "river LinearRegression": of_river(_linear, flat_rows),
+    "river LinearRegression, no scaler": of_river(_linear, flat_rows, standard=False),
     "river BayesianLinearRegression": of_river(_bayesian, flat_rows, intercept=True),
     "river ARFRegressor": of_river(_adaptive_forest, dense_rows),
     "river HoeffdingAdaptiveTreeRegressor": of_river(_adaptive_tree, dense_rows),

@@ -31,6 +31,7 @@ class Stream:
     ``season`` is after how many rows (of the same ``series``) the past repeats itself; None where
     rows have no order, and so no past. ``file`` is the table that they come from, its rows in the
     order of the column ``order``, or of the file; ``unfit`` are columns of it that tell the label.
+    ``past`` are the fields that were made of earlier labels.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Stream:
     groups: tuple[Group, ...]
     season: int | None = None
     series: str | None = None
-    past: bool = False
+    past: tuple[str, ...] = ()
     file: Path | None = None
     order: str | None = None
     unfit: tuple[str, ...] = ()
@@ -55,16 +56,20 @@ class Stream:
         """What a prediction may use."""
         return self.frame.drop(columns=self.target)
 
-    def head(self, rows: int) -> "Stream":
-        """The first rows."""
-        return replace(self, frame=self.frame.iloc[:rows])
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """The range of every number; of past labels that of the label."""
+        numbers = self.fields.select_dtypes("number")
+        own = {name: (numbers[name].min(), numbers[name].max()) for name in numbers}
+        return own | dict.fromkeys(self.past, (self.label.min(), self.label.max()))
 
     def with_past(self) -> "Stream":
         """The same rows with past labels beside their fields."""
         assert self.season is not None
         series = None if self.series is None else self.frame[self.series].to_numpy()
         known = past_labels(self.label, series, (*LAGS, self.season), MEANS)
-        return replace(self, frame=pd.concat([self.frame, known], axis=1), past=True)
+        frame = pd.concat([self.frame, known], axis=1)
+        return replace(self, frame=frame, past=tuple(known.columns))
 
     def members(self, groups: Sequence[Group] | None = None) -> dict[str, NDArray[np.int64]]:
         """The rows of each group: of the declared ones unless others are given."""
