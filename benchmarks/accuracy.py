@@ -166,7 +166,7 @@ def _amount(error: float) -> str:
 
 
 def verdict(stream: Stream, ours: str, found: Mapping[tuple[str, bool, str], Score]) -> str:
-    """Ours against the least error of a peer, with past labels or without, on the whole and worst."""
+    """Ours against the least error of a peer, with past labels or without."""
     scores = {name: one for (of, _, name), one in found.items() if of == stream.name}
     peers = [
         one

@@ -93,7 +93,7 @@ def test_the_command_predicts_the_rows_in_their_order(stream):
 
 
 def test_worse_than_single_is_counted_by_group(stream, monkeypatch):
-    """On the rows of one shop ours loses 0.3 % more: on weekdays that is 0.15 %, below the margin."""
+    """On the rows of one shop ours loses 0.3 % more; on a weekday that is 0.15 %: not worse."""
     worse = (stream.frame["shop"] == "south").to_numpy()
 
     def outcome(stream, groups=None):
