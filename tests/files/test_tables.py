@@ -32,9 +32,9 @@ ROWS = [
 
 def test_everybody_first_then_the_worst_per_round_and_small_groups_last():
     assert [one["group"] for one in PAY.ranked(ROWS)] == ["always_on", "a", "b", "small"]
-    assert PAY.worst(ROWS)["group"] == "a"
-    assert PAY.worst(ROWS[:1])["group"] == "small"
-    assert PAY.worst(ROWS[3:])["group"] == "always_on"
+    assert PAY.worst(ROWS) == ROWS[2]
+    assert PAY.worst(ROWS[:1]) == ROWS[0]
+    assert PAY.worst(ROWS[3:]) == ROWS[3]
 
 
 def test_no_sentence_names_a_group_to_which_anything_can_be_fitted():

@@ -49,10 +49,10 @@ class RegretTable(Printed):
     ``realised_loss`` is what the drawn predictions lost. ``best_kind`` is "exact", or "bracket"
     where all that is known of the best loss is that it lies between ``best_low`` and ``best_high``;
     ``best_loss`` is the lower side, so that ``regret`` is the upper side of regret. ``best_error``
-    is how far it may be from the truth by rounding. ``baseline_regret`` is that of the always-on group's own learner,
-    the single model; None where there is no such group. ``few_rows`` says that the group has no
-    more rounds than its rows have had features: the best may fit them whatever the labels are, and
-    regret against it says little. ``note`` is what to know about the best.
+    is how far it may be from the truth by rounding. ``baseline_regret`` is that of the always-on
+    group's own learner, the single model; None where there is no such group. ``few_rows`` says that
+    the group has no more rounds than its rows have had features: the best may fit them whatever the
+    labels are, and regret against it says little. ``note`` is what to know about the best.
     ``comparator`` says what ``best_loss`` is the loss of. Groups that happen to have the same name
     have a row each; ``table[name]`` is the first of them, the one that appeared first.
     """
