@@ -457,7 +457,7 @@ class Groupwise(Locked):
         self._encoder.admit(read.encoded)
         stream = Stream(self._reduction, registry.everybody, self._next, jobs)
         shape = rows.labels.size, rows.groups.size
-        figures = run(stream, read.chunks(len(registry)), shape, (), progress)
+        figures = run(stream, read.chunks(self._reduction, len(registry)), shape, (), progress)
         self._settled.add_range(self._next, self._next + rows.labels.size)
         self._next += rows.labels.size
         self._version += read.learned

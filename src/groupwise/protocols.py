@@ -216,6 +216,10 @@ class Bank(ABC):
         """
         return None
 
+    def remembered(self, features: int) -> int:
+        """How many numbers ``run`` remembers of every row."""
+        return 0
+
     def run(self, rounds: "Rounds", out: Vector) -> None:
         """``step`` for every round of a stretch of the stream; writes the advice to ``out``.
 

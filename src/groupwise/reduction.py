@@ -104,7 +104,7 @@ class Reduction:
         self.stands_for = 1.0
         """How many rounds a label stands for; more than one where feedback is partial."""
         # Step 1: a learner for every group, made as groups appear.
-        self.banks = banks_of(self.learners, loss, seed, width, intercept)
+        self.banks = banks_of(self.learners, loss, seed, width, intercept, always_on)
         self.experts = sum(len(bank.columns) for bank in self.banks)
         self.actions = self.banks[0].actions
         self.in_order = list(self.banks[0].columns) == list(range(self.experts))

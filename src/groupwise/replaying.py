@@ -150,9 +150,10 @@ class ReadFrame(NamedTuple):
         """How many rows have somebody awake."""
         return int((np.diff(self.membership.indptr) > 0).sum())
 
-    def chunks(self, groups: int) -> Iterator[Chunk]:
+    def chunks(self, reduction: Reduction, groups: int) -> Iterator[Chunk]:
         """Its rows in shorter chunks, for a model with so many groups."""
-        whole, step = self.rows, rows_at_a_time(groups)
+        whole = self.rows
+        step = rows_at_a_time(reduction, groups, len(whole.features))
         for start in range(0, whole.labels.size, step):
             stop = min(start + step, whole.labels.size)
             entries = slice(whole.member_indptr[start], whole.member_indptr[stop])
@@ -296,7 +297,7 @@ class Replay:
         stream = self._start(None)
         start = 0
         for stop in moments(self._inputs.labels.size, points).tolist():
-            stream.run(_chunks(self._inputs, start, stop), _ignore)
+            stream.run(_chunks(stream.reduction, self._inputs, start, stop), _ignore)
             recorder.record(stop, self._table(stream.reduction))
             start = stop
         curves = recorder.curves()
@@ -370,7 +371,7 @@ def replay(
     stream = start(jobs)
     rows = inputs.labels.size
     shape = rows, inputs.entries() if keep else 0
-    figures = run(stream, _chunks(inputs, 0, rows), shape, keep, progress)
+    figures = run(stream, _chunks(stream.reduction, inputs, 0, rows), shape, keep, progress)
     return Replay(
         *figures,
         names=names,
@@ -461,8 +462,8 @@ def _baseline(names: tuple[str, ...], inputs: Inputs) -> int:
     return int(always[0]) if always.size else -1
 
 
-def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
-    step = rows_at_a_time(inputs.members.shape[1])
+def _chunks(reduction: Reduction, inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
+    step = rows_at_a_time(reduction, inputs.members.shape[1], len(inputs.feature_names))
     for start in range(first, last, step):
         rows = slice(start, min(start + step, last))
         yield Chunk(

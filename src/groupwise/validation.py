@@ -232,7 +232,7 @@ def part_called(what: str, name: str, **parameters: Any) -> Any:
     """The learner or aggregator that has this name among ``PARTS``.
 
     >>> part_called("learner", "forward", penalty=2.0)
-    Ridge(penalty=2.0, forward=True, forgetting=1.0)
+    Ridge(penalty=2.0, forward=True, forgetting=1.0, everybody=False)
     """
     known = PARTS[what]
     if name not in known:

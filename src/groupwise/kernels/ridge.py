@@ -5,14 +5,15 @@ which is kept as ``inverse − Σ_j held_j held_jᵀ``: the last updates are hel
 together, which touches the matrix once instead of once a row. Otherwise it is *stiff*, and keeps
 the triangular factor of P⁻¹ in the same place: the kernel for that (``kernels.stiff``) is compiled
 when it is first needed. ``parameters`` holds each learner's penalty, whether it is of the forward
-form, and its forgetting factor.
+form, and its forgetting factor; then which of the bank's experts is its advice; then which is its
+advice that leans to everybody, 0 for none.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from groupwise.arrays import Index, Vector
+from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.kernels.addresses import call, call_back, stay_apart
 from groupwise.kernels.cells import dot
 from groupwise.kernels.columns import FULL
@@ -42,11 +43,11 @@ LEAP, SWAY = 1e3, 1e4
 itself log₁₀(Σ P_jj x_j² / h) of its own."""
 ROUND, WHO, TASK = AHEAD, AHEAD + 1, AHEAD + 2
 """Where in ``stretch.marks`` another kernel finds which round it is for, whose, and what to do."""
-ROOM = 3
+ROOM = 5
 """Rows that the kernel of stiff learners works with."""
-ADVISE, LEARN, TAKE_OVER = range(3)
-"""What the kernel of stiff learners does: say what it thinks, learn as well, or make a calm learner
-stiff, which has spoken already, and learn."""
+ADVISE, LEARN, TAKE_OVER, TELL = range(4)
+"""What the kernel of stiff learners does: say what it thinks, learn as well, make a calm learner
+stiff, which has spoken already, and learn; or tell others its θ."""
 
 
 class Models(NamedTuple):
@@ -167,6 +168,75 @@ def stiffly(state, message, i, learner, task):
     call(place.rare, state, message)
 
 
+@inlined
+def leans(place, learner):
+    """Which of the bank's experts is a learner's advice that leans to everybody; 0 for none."""
+    return int(place.parameters[place.learners * (EACH + 1) + learner])
+
+
+@inlined
+def speak(place, stretch, i, learner, advice):
+    """A learner's advice, to its place."""
+    expert = int(place.parameters[place.learners * EACH + learner])
+    stretch.advice[stretch.entries[i] * stretch.columns + stretch.column + expert] = advice
+
+
+@inlined
+def speak_leaning(place, stretch, i, learner, estimate, more):
+    """The other advice, ``more`` than θ·x; θ·x where that is no number to compute with."""
+    advice = estimate + more
+    if not abs(advice) <= LARGEST:
+        advice = estimate
+    expert = leans(place, learner)
+    stretch.advice[stretch.entries[i] * stretch.columns + stretch.column + expert] = advice
+
+
+@inlined
+def thoughts(place, stretch, i, learner):
+    """Where in ``stretch.leading`` θ of the always-on group before round i begins, by feature."""
+    return (stretch.rows[i] * place.learners + learner) * stretch.features
+
+
+@inlined
+def follows(stretch):
+    """Is there an always-on group, and is this another?"""
+    return stretch.leader >= 0 and stretch.leader != stretch.group
+
+
+@inlined
+def lean_over(place, stretch, mine, i, learner, product):
+    """λ (P x)·θ_on: by how much the advice changes that leans to everybody."""
+    if not follows(stretch):
+        return 0.0
+    own = stretch.named[stretch.origin : stretch.origin + stretch.known]
+    theirs = stretch.leading[thoughts(place, stretch, i, learner) :]
+    shared = dot(theirs, own, product[: stretch.known])
+    return place.parameters[learner * EACH + PENALTY] * mine.strength[learner] * shared
+
+
+@inlined
+def tell(state, message, place, stretch, mine, i):
+    """Write θ of every learner down, for those who lean to them."""
+    for k in range(place.learners):
+        if leans(place, k) == 0:
+            continue
+        if mine.stiff[k] != 0:
+            stiffly(state, message, i, k, TELL)
+            continue
+        out, theta = stretch.leading[thoughts(place, stretch, i, k) :], mine.theta[k]
+        for column in range(stretch.known):
+            out[stretch.named[stretch.origin + column]] = theta[column]
+
+
+@Kernel
+def lead(state, message):
+    """θ of the always-on group's learners, for those who lean to them. Changes nothing."""
+    place, stretch = open_place(state), open_stretch(message)
+    mine = models_of(place, stretch.group)
+    tell(state, message, place, stretch, mine, stretch.first)
+    return stretch.last
+
+
 @Kernel
 def advise(state, message):
     """θ·x."""
@@ -174,19 +244,17 @@ def advise(state, message):
     mine = models_of(place, stretch.group)
     first, last, start, stop = cells_of(stretch, stretch.first)
     xi, xv = stretch.positions[first:last], stretch.values[start:stop]
-    entry = stretch.entries[stretch.first]
     for k in range(place.learners):
         if mine.stiff[k] != 0:
             stiffly(state, message, stretch.first, k, ADVISE)
             continue
-        estimate = dot(mine.theta[k], xi, xv)
-        stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
+        speak(place, stretch, stretch.first, k, dot(mine.theta[k], xi, xv))
     return stretch.last
 
 
 @Kernel
-def advise_forward(state, message):
-    """θ·x, or θ·x / (1 + w xᵀPx) in the forward form."""
+def advise_with_product(state, message):
+    """θ·x, or θ·x / (1 + w xᵀPx) in the forward form; θ·x + λ (P x)·θ_on where it leans."""
     place, stretch = open_place(state), open_stretch(message)
     group, i = stretch.group, stretch.first
     mine = models_of(place, group)
@@ -200,11 +268,16 @@ def advise_forward(state, message):
             stiffly(state, message, i, k, ADVISE)
             continue
         estimate = dot(mine.theta[k], xi, xv)
-        if place.parameters[k * EACH + FORWARD] != 0.0 and estimate != 0.0:
+        forward, leaning = place.parameters[k * EACH + FORWARD] != 0.0, leans(place, k) != 0
+        if forward or leaning:
             inverse_product(place, group, mine, k, xi, xv, product)
             subtract_held(mine, k, xi, xv, product, factors)
+        if leaning:
+            more = lean_over(place, stretch, mine, i, k, product)
+            speak_leaning(place, stretch, i, k, estimate, more)
+        if forward:
             estimate /= 1.0 + stretch.weights[entry] * max(0.0, dot(product, xi, xv))
-        stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
+        speak(place, stretch, i, k, estimate)
     return stretch.last
 
 
@@ -263,6 +336,8 @@ def learn(state, message):
         if ready == 0 and not fading:
             ready = products_ahead(place, group, mine, stretch, i, products)
         weight, y = stretch.weights[entry], stretch.labels[stretch.rows[i]]
+        if stretch.leader == group:
+            tell(state, message, place, stretch, mine, i)
         for k in range(learners):
             if mine.stiff[k] != 0:
                 stiffly(state, message, i, k, LEARN)
@@ -275,7 +350,10 @@ def learn(state, message):
             spread, advice = weight * max(0.0, leap), estimate
             if place.parameters[k * EACH + FORWARD] != 0.0:
                 advice /= 1.0 + spread
-            stretch.advice[entry * stretch.columns + stretch.column + k] = advice
+            speak(place, stretch, i, k, advice)
+            if leans(place, k) != 0:
+                more = lean_over(place, stretch, mine, i, k, product)
+                speak_leaning(place, stretch, i, k, estimate, more)
             if abs(leap) <= LEAP and sway(place, group, mine, k, xi, xv) <= SWAY:
                 update(place, mine, k, weight, y - estimate, spread, product)
             else:

@@ -34,9 +34,15 @@ from groupwise.kernels.ridge import (
     ROUND,
     TAKE_OVER,
     TASK,
+    TELL,
     WHO,
+    follows,
     give_matrices,
+    leans,
     models_of,
+    speak,
+    speak_leaning,
+    thoughts,
 )
 from groupwise.kernels.stretch import cells_of, open_stretch
 from groupwise.kernels.triangles import absorb, substitute
@@ -65,6 +71,9 @@ def serve(state, message):
     width, used = mine.theta.shape[1], stretch.width
     work = stretch.work[first : first + ROOM * width].reshape((ROOM, width))
     solved, rest, before = work[0, :used], work[1, :used], work[2, :used]
+    if task == TELL:
+        tell_coefficients(place, stretch, mine, i, k, rest)
+        return stretch.last
     first, last, start, stop = cells_of(stretch, i)
     xi, xv = stretch.positions[first:last], stretch.values[start:stop]
     top = lay(rest, xi, xv)
@@ -74,6 +83,9 @@ def serve(state, message):
     weight = stretch.weights[entry] / mine.strength[k]
     for j in range(used):
         before[j] = mine.theta[k, j]
+    leaning = leans(place, k) != 0 and task != TAKE_OVER
+    if leaning:
+        turned = lean_stiffly(place, stretch, mine, i, k, work[3, :used], work[4, :used])
     if task == ADVISE:
         substitute(mine.inverse[k], rest, solved, top, used)
     else:
@@ -85,7 +97,12 @@ def serve(state, message):
     if forward:
         advice /= 1.0 + spread
     if task != TAKE_OVER:
-        stretch.advice[entry * stretch.columns + stretch.column + k] = advice
+        speak(place, stretch, i, k, advice)
+    if leaning:
+        more = 0.0
+        if turned:
+            more = place.parameters[k * EACH + PENALTY] * dense_dot(work[4, :used], solved, used)
+        speak_leaning(place, stretch, i, k, estimate, more)
     if task == ADVISE:
         return stretch.last
     lost = (y - estimate) / np.sqrt(1.0 + spread)
@@ -95,6 +112,37 @@ def serve(state, message):
     mine.mass[k] += weight
     grow_older(mine, k, place.parameters, work)
     return stretch.last
+
+
+@lean
+def lean_stiffly(place, stretch, mine, i, learner, row, out):
+    """R⁻ᵀθ_on, the product of which with R⁻ᵀx is (P x)·θ_on · strength; is there a θ_on?"""
+    if not follows(stretch):
+        return False
+    theirs = stretch.leading[thoughts(place, stretch, i, learner) :]
+    row[:] = 0.0
+    for column in range(stretch.known):
+        row[column] = theirs[stretch.named[stretch.origin + column]]
+    take_multiples(mine, learner, row)
+    substitute(mine.inverse[learner], row, out, 0, row.size)
+    return True
+
+
+@lean
+def tell_coefficients(place, stretch, mine, i, learner, theta):
+    """θ of a stiff learner, for those who lean to it: Rθ = z in the columns that R has."""
+    factor, multiples, pivot = mine.inverse[learner], mine.diagonal[learner], mine.pivot[learner]
+    for row in range(theta.size - 1, -1, -1):
+        total = mine.theta[learner, row]
+        for column in range(row + 1, theta.size):
+            total = fma(-factor[row, column], theta[column], total)
+        theta[row] = total / factor[row, row]
+    for column in range(theta.size):
+        if column != pivot:
+            theta[pivot] = fma(-multiples[column], theta[column], theta[pivot])
+    out = stretch.leading[thoughts(place, stretch, i, learner) :]
+    for column in range(stretch.known):
+        out[stretch.named[stretch.origin + column]] = theta[column]
 
 
 @inlined

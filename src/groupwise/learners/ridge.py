@@ -54,8 +54,16 @@ class Ridge:
         penalty fades with it and is renewed whenever it has faded to a millionth, so P stays
         bounded.
 
+    everybody : give a second advice beside the first, of the same matrix: that of the model
+        P (Σ w y x + λθ_on), shrunk to the always-on group's θ_on, as it is now, instead of to 0:
+
+            θ·x + λ (P x)·θ_on.
+
+        A group with few rows predicts as everybody does, and comes into its own with more. Both
+        advices are experts of the group; in the always-on group itself they are the same.
+
     >>> Ridge(penalty=0.5, forward=True)
-    Ridge(penalty=0.5, forward=True, forgetting=1.0)
+    Ridge(penalty=0.5, forward=True, forgetting=1.0, everybody=False)
 
     Guarantee
     ---------
@@ -74,6 +82,7 @@ class Ridge:
     penalty: float = 1.0
     forward: bool = False
     forgetting: float = 1.0
+    everybody: bool = False
 
     def __post_init__(self) -> None:
         checked_penalty(self.penalty)
@@ -82,8 +91,15 @@ class Ridge:
             raise ConfigurationError(
                 f"forgetting must be between {BRIEFEST:g} and 1, not {self.forgetting!r}."
             )
-        if not isinstance(self.forward, bool):
-            raise ConfigurationError(f"forward must be True or False, not {self.forward!r}.")
+        for name in ("forward", "everybody"):
+            if not isinstance(getattr(self, name), bool):
+                value = getattr(self, name)
+                raise ConfigurationError(f"{name} must be True or False, not {value!r}.")
+
+    @property
+    def experts(self) -> int:
+        """How many experts it is in a group."""
+        return 1 + self.everybody
 
     @classmethod
     def banks(
@@ -175,12 +191,28 @@ class RidgeBank(QuadraticBank):
 
     def __init__(self, learners: Sequence[Ridge], columns: Sequence[int]) -> None:
         self.learners = tuple(learners)
-        super().__init__(columns, [[x.penalty, x.forward, x.forgetting] for x in learners])
+        own = np.cumsum([0, *(x.experts for x in learners)])[:-1]
+        leaning = [at + 1 if x.everybody else 0 for x, at in zip(learners, own, strict=True)]
+        each = [[x.penalty, x.forward, x.forgetting] for x in learners]
+        experts = [
+            at + k for x, at in zip(learners, columns, strict=True) for k in range(x.experts)
+        ]
+        super().__init__(experts, np.concatenate([np.ravel(each), own, leaning]))
+
+    @property
+    def size(self) -> int:
+        """A learner that leans to everybody is two experts, with one matrix."""
+        return len(self.learners)
+
+    @property
+    def lead(self) -> Kernel | None:  # type: ignore[override]
+        """What tells θ of the always-on group, where some lean to it."""
+        return ridge.lead if any(x.everybody for x in self.learners) else None
 
     def kernels(self) -> tuple[Kernel, Kernel]:
-        """The forward form needs more for its advice."""
-        forward = any(x.forward for x in self.learners)
-        return ridge.advise_forward if forward else ridge.advise, ridge.learn
+        """The forward form, and leaning to everybody, need more for their advice."""
+        more = any(x.forward or x.everybody for x in self.learners)
+        return ridge.advise_with_product if more else ridge.advise, ridge.learn
 
     def stiff_kernel(self) -> Kernel:
         """What stiff learners need."""
