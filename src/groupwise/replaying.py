@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.class_names import ClassName
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
-from groupwise.features import EncodedFrame, Encoder
+from groupwise.features import Derived, EncodedFrame, Encoder
 from groupwise.groups import ALWAYS_ON, FrameMembership, Groups, Member, Table
 from groupwise.kernels import cells, compiling
 from groupwise.kernels.cells import Cells, of_sparse
@@ -144,6 +144,8 @@ class ReadFrame(NamedTuple):
     encoded: EncodedFrame
     groups: tuple[Member, ...]
     """The groups that it is the first to have."""
+    derived: Derived | None
+    """The makers after its labels."""
 
     @property
     def learned(self) -> int:
@@ -174,7 +176,13 @@ def frames_of(frames: Any) -> Any:
 
 
 def read_frame(
-    frame: Any, target: str, loss: Loss, groups: Groups, encoder: Encoder, registry: Registry
+    frame: Any,
+    target: str,
+    loss: Loss,
+    groups: Groups,
+    encoder: Encoder,
+    registry: Registry,
+    derived: Derived | None,
 ) -> ReadFrame:
     """Read and check a frame. Changes nothing."""
     import narwhals as nw
@@ -192,13 +200,14 @@ def read_frame(
         )
     labels = _labels(native[target], target, loss)
     table = Table(native.drop(target).to_native())
+    derived = None if derived is None else derived.of_frame(table, labels)
     membership = groups.of_frame(table)
     encoded = encoder.encode_frame(table, membership)
     numbers, new = registry.of_frame(membership)
     names = [*encoder.names, *(feature.name for feature in encoded.new)]
     features = Cells(*of_sparse(encoded.indptr, encoded.indices, encoded.values))
     rows = Chunk(features, membership.indptr, numbers, membership.weights, labels, names)
-    return ReadFrame(rows, membership, encoded, new)
+    return ReadFrame(rows, membership, encoded, new, derived)
 
 
 def _labels(column: Any, target: str, loss: Loss) -> Vector:

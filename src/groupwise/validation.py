@@ -9,7 +9,7 @@ import numpy as np
 from groupwise.aggregators import AdaNormalHedge, Prod, Specialists
 from groupwise.arrays import LARGEST
 from groupwise.errors import ConfigurationError, SnapshotError, is_finite, named
-from groupwise.features import Encoder
+from groupwise.features import Derived, Encoder
 from groupwise.features.declared import Hashed
 from groupwise.groups import Group, Groups, pairs
 from groupwise.kernels import rounds
@@ -117,11 +117,15 @@ def encoder_for(
     groups: Groups,
     intercept: bool,
     max_levels: int | None,
+    derived: Derived | None = None,
 ) -> Encoder:
     """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
     widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
     if not widths:
-        return Encoder(features, indicators, groups, intercept, max_levels)
+        apart = () if derived is None else derived.takes
+        return Encoder(features, indicators, groups, intercept, max_levels, apart)
+    if derived is not None:
+        raise ConfigurationError("A context is made of declared numbers: leave the makers out.")
     if not any(widths):
         if features is not None:
             raise ConfigurationError("These learners use no features: leave features out.")
