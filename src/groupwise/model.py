@@ -9,7 +9,7 @@ import numpy as np
 from groupwise import archive
 from groupwise.configuration import arguments_from, configuration_of
 from groupwise.errors import ConfigurationError, FeatureError, TicketError, TooLargeError
-from groupwise.features import COLUMNS, Declared, Encoder
+from groupwise.features import COLUMNS, AnyFeatures, Derived, Encoder, split
 from groupwise.features.declared import FieldKind
 from groupwise.groups import Group, Groups, Member
 from groupwise.kernels import compiling
@@ -37,7 +37,7 @@ from groupwise.validation import (
     as_aggregator,
     as_learners,
     as_loss,
-    checked_prior,
+    as_prior,
     checked_seed,
     encoder_for,
     with_intersections,
@@ -56,14 +56,16 @@ class Groupwise(Locked):
     ----------
     groups : declarations by ``gw.by``, ``gw.cut``, ``gw.where``, ``gw.weight``, ``gw.pairs``.
     learner : the per-group learner, or a list of them: the guarantee is then against the best of
-        them on each group. ``learners.Ridge()`` by default, for log loss ``learners.Logistic()``.
-    aggregator : ``aggregators.AdaNormalHedge()`` by default, for log loss without a floor
-        ``aggregators.Specialists()``.
+        them on each group. The best known by default: ``learners.portfolio(loss)``.
+    aggregator : the best known by default: ``aggregators.Prod()`` for square loss, ``Specialists``
+        for log loss, and ``AdaNormalHedge`` where they do not apply: another loss, a floor for log
+        loss, ``play="mean"`` or ``"sample"``, ``clip=False``.
     loss : ``losses.Square(low, high)`` with the range of your labels; ``losses.Log()`` for
         probabilities.
     features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1],
         {name: None} for text or for a number as it is, {name: gw.hashed(n)} for text with very many
-        values.
+        values. Makers may stand in the list (``gw.past``, ``gw.hinges``, ``gw.encoded``,
+        ``gw.calendar``), and mappings too; makers alone mean every field and what they make.
     indicators : append a 0/1 feature for each declared group that is not a one-hot level already.
     intercept : put a feature first that is 1 in every row, so that linear models have an intercept,
         whatever the other features are. Learners of actions have none.
@@ -77,7 +79,8 @@ class Groupwise(Locked):
     seed : names all the randomness there is.
     prior : {group name: mass}. A mass is fixed when its group appears: the one named here, or 1, or
         for the n-th group from ``gw.pairs`` or ``intersections`` 1/n(n + 1). All pairs together
-        then weigh less than one declared group, whose certificates hardly pay for them.
+        then weigh less than one declared group, whose certificates hardly pay for them. None gives
+        the always-on group a mass of 4 where learners lean to it (``Ridge(everybody=True)``).
     recalibrate : True to map probabilities to better ones, with a map per group (``gw.Platt``), or
         ``gw.Gap(rate)``, which brings every group's mean gap to 0; for ``losses.Log()``.
     intersections : 2 adds the intersection of every two declared groups, as they are first seen.
@@ -99,7 +102,7 @@ class Groupwise(Locked):
     After every label and for every group, regret ≤ certificate, as ``model.regret()`` shows both.
     """
 
-    changing = ("_encoder", "_registry", "_reduction", "_settled", "_next", "_version")
+    changing = ("_encoder", "_derived", "_registry", "_reduction", "_settled", "_next", "_version")
 
     def __init__(
         self,
@@ -107,7 +110,7 @@ class Groupwise(Locked):
         learner: AnyLearner | Sequence[AnyLearner] | None = None,
         aggregator: AnyAggregator | None = None,
         loss: Loss | None = None,
-        features: Declared = None,
+        features: AnyFeatures = None,
         indicators: bool = True,
         play: str | None = None,
         clip: bool = True,
@@ -124,7 +127,7 @@ class Groupwise(Locked):
         self.groups = Groups(with_intersections(self.declarations, intersections), always_on)
         self.loss = as_loss(loss)
         self.learners = as_learners(learner, self.loss)
-        self.aggregator = as_aggregator(aggregator, self.loss)
+        self.aggregator = as_aggregator(aggregator, self.loss, play, clip)
         self.recalibrate = as_layer(recalibrate, self.loss, self.learners)
         self.features = features
         self.indicators = indicators
@@ -132,12 +135,14 @@ class Groupwise(Locked):
         self.max_levels = max_levels
         self.clip = clip
         self.seed = checked_seed(seed)
-        self.prior = checked_prior(prior)
+        self.prior = as_prior(prior, self.learners)
+        declared, makers = split(features)
+        self._derived = Derived(makers, declared, self.groups, self.loss) if makers else None
         self._encoder = encoder_for(
-            self.learners, features, indicators, self.groups, intercept, max_levels
+            self.learners, declared, indicators, self.groups, intercept, max_levels, self._derived
         )
         with compiling():
-            width = 0 if features is None else len(features)
+            width = len(self._encoder.declared or ())
             settings = play, clip, self.seed, width, always_on, self._encoder.intercept
             parts = self.recalibrate, self.learners, self.aggregator, self.loss
             self._reduction = reduction_for(*parts, *settings)
@@ -160,9 +165,13 @@ class Groupwise(Locked):
         except IndexError:
             mine = lock.wait()
         try:
-            members, weights = self.groups.read(row)
+            whole: Mapping[str, Any] = row
+            derived = None
+            if self._derived is not None:
+                whole, derived = self._derived.make(row)
+            members, weights = self.groups.read(whole)
             encoder, number = self._encoder, self._next
-            encoded = encoder.encode(row, members)
+            encoded = encoder.encode(whole, members, derived or ())
             awake = self._registry.together.get(tuple(members))
             owner: object = encoder
             if awake is None or encoded.new:
@@ -177,7 +186,7 @@ class Groupwise(Locked):
                 else:
                     play = self._reduction.predict(number, awake, encoded)
             except TooLargeError:
-                raise encoder.refusal(row) from None
+                raise encoder.refusal(whole, derived or ()) from None
             self._next = number + issue
             return Ticket(
                 number,
@@ -191,6 +200,7 @@ class Groupwise(Locked):
                 owner,
                 awake,
                 encoded,
+                derived=derived,
             )
         finally:
             if mine:
@@ -227,6 +237,8 @@ class Groupwise(Locked):
                     self._learn_anew(ticket, label, late)
                 self._version += 1
             self._settle(number)
+            if self._derived is not None:
+                self._derived.settle(ticket.row, ticket.derived or {}, label)
         finally:
             if mine:
                 lock.free.append(True)
@@ -240,7 +252,7 @@ class Groupwise(Locked):
         """The same where groups or features of the ticket may be new, or known by other numbers."""
         members = self._registry.of_ticket(ticket)
         awake, new = self._registry.awake(members, ticket.memberships)
-        row = self._encoder.encode(ticket.row, members)
+        row = self._encoder.encode(ticket.whole, members, ticket.derived or ())
         self._reserve(awake, new, row)
         self._reduction.learn(ticket.number, awake, row, label, late)
         self._registry.admit(new)
@@ -445,7 +457,7 @@ class Groupwise(Locked):
         if frame is None:
             raise FeatureError("There is no frame to replay.")
         parts = self.loss, self.groups, self._encoder, self._registry
-        return read_frame(frame, target, *parts)
+        return read_frame(frame, target, *parts, self._derived)
 
     def _replay(self, read: ReadFrame, jobs: int | None, progress: bool) -> Figures:
         """Predict and learn the rows of a frame."""
@@ -455,6 +467,7 @@ class Groupwise(Locked):
         self._reduction.reserve(np.unique(rows.groups), len(rows.features), numbers, masses)
         registry.admit(read.groups)
         self._encoder.admit(read.encoded)
+        self._derived = read.derived
         stream = Stream(self._reduction, registry.everybody, self._next, jobs)
         shape = rows.labels.size, rows.groups.size
         figures = run(stream, read.chunks(self._reduction, len(registry)), shape, (), progress)
@@ -477,8 +490,9 @@ class Groupwise(Locked):
         """What ``save`` writes: a header and arrays, which nobody changes any more."""
         with self.lock:
             groups, features = len(self._registry), len(self._encoder.names)
-            header = {**self._header(), "around": None, **about}
-            return header, self._reduction.save(groups, features)
+            derived, made = (None, {}) if self._derived is None else self._derived.save()
+            header = {**self._header(), "derived": derived, "around": None, **about}
+            return header, self._reduction.save(groups, features) | made
 
     def _header(self) -> dict[str, Any]:
         return {
@@ -496,6 +510,8 @@ class Groupwise(Locked):
         """The model whose header and arrays ``save`` wrote."""
         model = cls(**arguments_from(header["model"]))
         model._encoder = Encoder.from_dict(header["encoder"], model.groups)
+        if model._derived is not None:
+            model._derived.load(header["derived"], arrays)
         model._registry.restore(header)
         model._key = bytes.fromhex(header["key"])
         model._next = int(header["next"])

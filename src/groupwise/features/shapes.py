@@ -1,0 +1,344 @@
+"""Shapes: hinges, with which a linear model bends at knots that are found online."""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from groupwise.arrays import LARGEST
+from groupwise.errors import FeatureError, is_finite
+from groupwise.features.declared import Floats
+from groupwise.features.makers import Arrays, Setting, field_of, names_in
+from groupwise.groups.columns import Booleans, Column, Table
+from groupwise.groups.values import is_missing, value_name
+
+KNOTS = ((100, 3), (1000, 7))
+"""After so many rows, so many knots."""
+MOST_ROWS = 100_000
+MOST_KNOTS = 1_000
+MOST_COLUMNS = 256
+"""So many number fields have hinges where none are named: those that come first."""
+
+
+@dataclass(frozen=True)
+class Hinges:
+    """Hinges of number fields; see :func:`hinges`."""
+
+    columns: tuple[str, ...] | None = None
+    knots: tuple[tuple[int, int], ...] = KNOTS
+    kind: ClassVar[str] = "hinges"
+    labelled: ClassVar[bool] = False
+    fields: ClassVar[tuple[str, ...]] = ()
+    bends: ClassVar[tuple[str, ...]] = ()
+    takes: ClassVar[tuple[str, ...]] = ()
+    forbids: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if self.columns is not None:
+            object.__setattr__(self, "columns", names_in(self.columns, "columns"))
+            if not self.columns:
+                raise FeatureError("hinges(columns=[]) makes nothing. Name one, or leave it out.")
+        try:
+            given = self.knots.items() if isinstance(self.knots, Mapping) else self.knots
+            found = tuple((rows, count) for rows, count in given)
+            fine = all(is_finite(one, int) for pair in found for one in pair)
+        except (TypeError, ValueError):
+            fine = False
+        if fine and found:
+            rows, counts = zip(*found, strict=True)
+            fine = (
+                list(rows) == sorted(set(rows))
+                and list(counts) == sorted(set(counts))
+                and 2 <= rows[0] <= rows[-1] <= MOST_ROWS
+                and 1 <= counts[0] <= counts[-1] <= MOST_KNOTS
+            )
+        if not fine or not found:
+            raise FeatureError(
+                f"knots={self.knots!r}. Give pairs (rows, knots), both ascending, such as "
+                f"{KNOTS!r}; at most {MOST_ROWS} rows and {MOST_KNOTS} knots."
+            )
+        object.__setattr__(self, "knots", found)
+
+    def start(self, setting: Setting) -> "HingesMemory":
+        """Nothing remembered."""
+        return HingesMemory(self, setting)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its parameters."""
+        columns = None if self.columns is None else list(self.columns)
+        return {"columns": columns, "knots": [list(pair) for pair in self.knots]}
+
+
+def hinges(
+    columns: str | Sequence[str] | None = None,
+    knots: Sequence[tuple[int, int]] | Mapping[int, int] = KNOTS,
+) -> Hinges:
+    """A feature declaration: number fields bend at knots c, by the features [x − c]₊ / span.
+
+    Once a field was settled in so many rows, knots are put at so many inner quantiles of its
+    values, and stay; ``span`` is the range of these values. At a later stage only quantiles are
+    added that no earlier stage had. A knot lies strictly inside the range, so that a field that is
+    constant or 0/1 has none. A knot that is set along the stream is a feature that was 0 before:
+    the best linear model in hindsight is one of all features that there are by then.
+
+    Parameters
+    ----------
+    columns : names; None for the number fields among the features (the first 256 of them), those
+        that makers of labels before this one make included.
+    knots : pairs (rows, knots). So many numbers are kept of each field until the last are set.
+
+    >>> import groupwise as gw
+    >>> model = gw.Groupwise([], features=[gw.hinges("age", knots=[(4, 1)])])
+    >>> for age in (20, 30, 40, 70):
+    ...     model.learn_one({"age": age}, 0.5)
+    >>> model.predict({"age": 65}).derived
+    {'age above 40': 0.5}
+    """
+    return Hinges(columns, knots)  # type: ignore[arg-type]
+
+
+class Knot(NamedTuple):
+    """Where a field bends."""
+
+    name: str
+    place: float
+    span: float
+
+
+def height(x: float, knot: Knot) -> float:
+    """The hinge [x − c]₊ / span of a number."""
+    if x <= knot.place:
+        return 0.0
+    return min((x - knot.place) / knot.span, LARGEST)
+
+
+def heights(x: Floats, knot: Knot) -> Floats:
+    """The same of a column."""
+    with np.errstate(over="ignore"):
+        found = np.minimum((x - knot.place) / knot.span, LARGEST)
+    return np.where(x <= knot.place, 0.0, found)
+
+
+def number_in(value: Any) -> float | None:
+    """A value as a number that can be computed with; None where it is none."""
+    if type(value) is not float:
+        if isinstance(value, (bool, np.bool_)):
+            return None
+        if not isinstance(value, (int, float, np.integer, np.floating, Decimal)):
+            return None
+        try:
+            value = float(value)
+        except (OverflowError, ValueError):
+            return None
+    return value if -LARGEST <= value <= LARGEST else None
+
+
+class HingesMemory:
+    """The values of each field until its last knots are set, and the knots."""
+
+    def __init__(self, maker: Hinges, setting: Setting) -> None:
+        self.maker = maker
+        self.setting = setting
+        self.values: dict[str, list[float] | None] = {}
+        """The fields that are looked at; None where all knots are set."""
+        self.knots: dict[str, tuple[Knot, ...]] = {}
+        self.stages = dict(maker.knots)
+        self.last = maker.knots[-1][0]
+
+    def make(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The hinges of a row; of a field that is missing they are 0."""
+        if self.maker.columns is not None:
+            for column in self.maker.columns:
+                self.check(column, field_of(row, column, "gw.hinges"))
+        made: dict[str, Any] = {}
+        for field, knots in self.knots.items():
+            x = number_in(row.get(field))
+            for knot in knots:
+                made[knot.name] = 0.0 if x is None else height(x, knot)
+        return made
+
+    def check(self, column: str, value: Any) -> None:
+        """Refuse what is no number; one that is missing is none to bend."""
+        fine = number_in(value) is not None or isinstance(value, (bool, np.bool_))
+        if not fine and not is_missing(value):
+            raise FeatureError(
+                f"Field {column!r} holds {value!r}, which gw.hinges cannot bend: it is for numbers "
+                f"of at most {LARGEST:g}."
+            )
+
+    def settle(self, row: Mapping[str, Any], made: Mapping[str, Any], label: float) -> None:
+        """Take note of a row."""
+        for field in self._candidates([field for field in row if field not in made]):
+            known = field in self.values
+            values = self.values[field] if known else []
+            if values is None:
+                continue
+            x = number_in(row.get(field))
+            if x is None or not (known or self._room()):
+                continue
+            values.append(x)
+            self.values[field] = values if len(values) < self.last else None
+            if len(values) in self.stages:
+                self._set(field, self._found(field, np.array(values), row))
+
+    def _room(self) -> bool:
+        return self.maker.columns is not None or len(self.values) < MOST_COLUMNS
+
+    def _candidates(self, fields: Sequence[str]) -> Iterator[str]:
+        """The fields of rows that may have hinges."""
+        setting = self.setting
+        if self.maker.columns is not None:
+            yield from self.maker.columns
+            return
+        for field in fields if setting.declared is None else setting.declared:
+            if field not in setting.apart:
+                yield field
+        yield from setting.made
+
+    def _found(self, field: str, values: Floats, taken: Container[object]) -> list[Knot]:
+        """The knots to set when a field has these values: quantiles that no stage before had."""
+        values = np.sort(values)
+        low, high = float(values[0]), float(values[-1])
+        parts = self.stages[len(values)] + 1
+        before = [count + 1 for rows, count in self.maker.knots if rows < len(values)]
+        places = [knot.place for knot in self.knots.get(field, ())]
+        found = []
+        for part in range(1, parts):
+            place = float(values[part * len(values) // parts])
+            again = any(part * earlier % parts == 0 for earlier in before)
+            name = f"{field} above {value_name(place, field)}"
+            if low < place < high and not (again or place in places or name in taken):
+                places.append(place)
+                found.append(Knot(name, place, high - low))
+        return found
+
+    def _set(self, field: str, knots: Sequence[Knot]) -> None:
+        if knots:
+            self.knots[field] = (*self.knots.get(field, ()), *knots)
+
+    def of_frame(self, table: Table, labels: Floats) -> "HingesMemory":
+        """Add the hinges of every row to a table; the memory after its rows."""
+        after = self.copy()
+        columns = {field: _numbers(table, field, self) for field in self._candidates(table.names)}
+        new = [field for field in columns if field not in self.values and columns[field].rows.size]
+        new.sort(key=lambda field: int(columns[field].rows[0]))  # as rows bring them
+        room = len(new) if self.maker.columns is not None else MOST_COLUMNS - len(self.values)
+        after.values.update((field, []) for field in new[: max(room, 0)])
+        start: dict[str, int] = {}
+        stages = []
+        for place, (field, column) in enumerate(columns.items()):
+            values = after.values.get(field)
+            if values is None:
+                continue
+            whole = np.array([*values, *column.x[column.rows[: self.last]].tolist()])[: self.last]
+            for rows in self.stages:
+                if len(values) < rows <= len(whole):
+                    settled = int(column.rows[rows - len(values) - 1])
+                    stages.append((settled, place, field, whole[:rows]))
+            after.values[field] = whole.tolist() if len(whole) < self.last else None
+        for settled, _, field, values in sorted(stages, key=lambda one: one[:2]):
+            knots = after._found(field, values, table.names)
+            after._set(field, knots)
+            start.update((knot.name, settled + 1) for knot in knots)
+        counted = np.arange(table.length)
+        for field, knots in after.knots.items():
+            column = columns[field] if field in columns else Numbers.none(table.length)
+            for knot in knots:
+                first = start.get(knot.name, 0)
+                if first < table.length:
+                    there = column.present & (counted >= first)
+                    values = np.where(there, heights(column.x, knot), 0.0)
+                    nulls = counted < first if first else None
+                    made = Column(knot.name, "number", table.length, values=values, nulls=nulls)
+                    table.add(made, lasting=False)
+        return after
+
+    def copy(self) -> "HingesMemory":
+        """One that changes apart from this one."""
+        twin = HingesMemory(self.maker, self.setting)
+        twin.values = {k: None if one is None else one.copy() for k, one in self.values.items()}
+        twin.knots = dict(self.knots)
+        return twin
+
+    def save(self) -> tuple[dict[str, Any], Arrays]:
+        """All that is remembered."""
+        waiting = {field: values for field, values in self.values.items() if values is not None}
+        knots = [[field, *knot] for field, knots in self.knots.items() for knot in knots]
+        fields = {
+            "fields": list(self.values),
+            "waiting": [[field, len(values)] for field, values in waiting.items()],
+            "knots": [[field, name] for field, name, _, _ in knots],
+        }
+        arrays = {
+            "values": np.array([x for values in waiting.values() for x in values], dtype=float),
+            "knots": np.array([one[2:] for one in knots], dtype=float).reshape(len(knots), 2),
+        }
+        return fields, arrays
+
+    def load(self, fields: Mapping[str, Any], arrays: Arrays) -> None:
+        """Take over what ``save`` gave."""
+        values, knots = arrays["values"], arrays["knots"]
+        names = [str.__str__(field) for field in fields["fields"]]
+        waiting = dict(fields["waiting"])
+        counts = list(waiting.values())
+        fits = all(type(one) is int and 0 < one < self.last for one in counts)
+        fits = fits and set(waiting) <= set(names) and len(waiting) == len(fields["waiting"])
+        if not fits or values.shape != (sum(counts),) or values.dtype != np.float64:
+            raise FeatureError("The saved values of fields with hinges do not fit them.")
+        if knots.shape != (len(fields["knots"]), 2) or knots.dtype != np.float64:
+            raise FeatureError("The saved knots do not fit their fields.")
+        if (np.abs(values) > LARGEST).any() or (np.abs(knots) > 2.0 * LARGEST).any():
+            raise FeatureError("A saved value of a field with hinges is beyond what there is.")
+        ends = np.cumsum([0, *counts]).tolist()
+        self.values = dict.fromkeys(names)
+        for field, first, last in zip(waiting, ends[:-1], ends[1:], strict=True):
+            self.values[field] = values[first:last].tolist()
+        for (field, name), (place, span) in zip(fields["knots"], knots.tolist(), strict=True):
+            if field not in self.values or not isinstance(name, str) or span <= 0.0:
+                raise FeatureError("A saved knot is none.")
+            self._set(field, [Knot(name, place, span)])
+        every = [knot.name for knots in self.knots.values() for knot in knots]
+        if len(set(every)) < len(every) or len(names) > len(self.values):
+            raise FeatureError("A saved knot or field occurs twice.")
+
+
+class Numbers(NamedTuple):
+    """A column of a frame: its numbers, which of them there are, and their rows."""
+
+    x: Floats
+    present: Booleans
+    rows: npt.NDArray[np.int64]
+
+    @classmethod
+    def none(cls, length: int) -> "Numbers":
+        """A column without any."""
+        return cls(np.zeros(length), np.zeros(length, dtype=np.bool_), np.zeros(0, dtype=np.int64))
+
+
+def _numbers(table: Table, field: str, memory: HingesMemory) -> Numbers:
+    """The numbers of a column; where it is named, anything else is an error."""
+    if field not in table:
+        raise FeatureError(f"The frame has no column {field!r}, which gw.hinges reads. Add it.")
+    column = table.column(field)
+    if column.kind == "number":
+        x = column.values.astype(np.float64)
+        present = np.abs(x) <= LARGEST
+        if column.nulls is not None:
+            present &= ~column.nulls
+    elif column.kind == "objects":
+        found = [number_in(value) for value in column.objects]
+        present = np.array([one is not None for one in found], dtype=np.bool_)
+        x = np.array([0.0 if one is None else one for one in found])
+    else:
+        x, present = Numbers.none(table.length)[:2]
+    if memory.maker.columns is not None and not present.all():
+        for row in np.flatnonzero(~present).tolist():
+            try:
+                memory.check(field, column.value(row))
+            except FeatureError as error:
+                error.row = row
+                raise
+    return Numbers(np.where(present, x, 0.0), present, np.flatnonzero(present))
