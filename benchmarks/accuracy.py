@@ -62,15 +62,10 @@ def score(prediction: NDArray[np.float64], stream: Stream, members: Members) -> 
     return Score(float(np.sqrt(squares.mean())), float(np.sqrt(large[group])), group)
 
 
-def square_loss(stream: Stream) -> gw.losses.Square:
-    """Square loss on the range of the labels."""
-    return gw.losses.Square(float(stream.label.min()), float(stream.label.max()))
-
-
 def of_groupwise(stream: Stream, groups: Sequence[Any] | None = None, **parts: Any) -> Outcome:
     """The default of the library, or other parts, on the declared groups or on others."""
     declared = stream.groups if groups is None else groups
-    model = gw.Groupwise(declared, loss=square_loss(stream), **parts)
+    model = gw.Groupwise(declared, loss=stream.loss, **parts)
     prediction = model.replay(stream.frame, stream.target).prediction
     return Outcome(prediction, model.regret().rows)
 
@@ -263,7 +258,7 @@ def main() -> None:
     console = Console(width=180)
     streams = [make(arguments.data) for make in STREAMS.values()]
     members = {stream.name: stream.members() for stream in streams}
-    pasts = {stream.name: stream.with_past() for stream in streams if stream.season is not None}
+    pasts = {stream.name: stream.with_past() for stream in streams if stream.makers}
     found: dict[tuple[str, bool, str], Score] = {}
     certificates = {}
     for stream in stepping(streams, "groupwise", True, "streams"):

@@ -10,7 +10,7 @@ from rich.console import Console
 import groupwise as gw
 from benchmarks import accuracy
 from benchmarks.peers import RIVER
-from benchmarks.real_streams import LAGS, MEANS, Stream, past_labels
+from benchmarks.real_streams import Stream, makers
 
 ROWS = 300
 
@@ -40,8 +40,7 @@ def stream(tmp_path_factory):
         target="y",
         frame=frame.drop(columns=["twice", "moment"]),
         groups=(gw.by("shop"), gw.by("weekday")),
-        season=7,
-        series="shop",
+        makers=makers("y", ["weekday"], of="shop"),
         file=file,
         order="moment",
         unfit=("twice",),
@@ -49,17 +48,15 @@ def stream(tmp_path_factory):
 
 
 def test_past_labels_are_those_of_the_same_series_and_earlier(stream):
-    shop = stream.frame["shop"].to_numpy()
-    found = past_labels(stream.label, shop, (*LAGS, 7), MEANS)
-    for row in (0, 1, 2, 5, 20, ROWS - 1):
-        before = stream.label[:row][shop[:row] == shop[row]][::-1]
-        for lag in (*LAGS, 7):
-            want = before[lag - 1] if len(before) >= lag else 0.0
-            assert found[f"{lag} ago"][row] == want
-        for decay in MEANS:
-            shares = decay ** np.arange(len(before))
-            want = shares @ before / shares.sum() if len(before) else 0.0
-            assert found[f"mean {decay:g}"][row] == pytest.approx(want)
+    shop, weekday = stream.frame["shop"].to_numpy(), stream.frame["weekday"].to_numpy()
+    label = (stream.label - stream.label.min()) / np.ptp(stream.label)
+    past = stream.with_past()
+    assert past.past == tuple(past.frame.columns[len(stream.frame.columns) :])
+    for row in (40, 101, ROWS - 1):
+        mine = shop[:row] == shop[row]
+        today = mine & (weekday[:row] == weekday[row])
+        assert past.frame["y 2 ago of shop"][row] == label[:row][mine][-2]
+        assert past.frame["y 1 ago by weekday of shop"][row] == label[:row][today][-1]
 
 
 @pytest.mark.parametrize("name", RIVER)
