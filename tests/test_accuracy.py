@@ -132,7 +132,7 @@ def test_everything_is_measured_and_printed(stream, tmp_path):
     assert f"{found[stream.name, True, accuracy.DECLARED].whole / least:.3f}" in verdict
     tables = (
         accuracy.accuracy_table([stream], found),
-        accuracy.certificate_table({stream.name: [accuracy.worth(ours)] * 4}),
+        accuracy.certificate_table({stream.name: [accuracy.worth(ours)] * 5}),
         accuracy.small_table({stream.name: accuracy.worse_than_single(stream)}),
     )
     console = Console(width=200, record=True, file=(tmp_path / "out").open("w"))
