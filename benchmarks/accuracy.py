@@ -183,7 +183,7 @@ def worth(outcome: Outcome) -> float:
 
 
 def certificate_table(figures: Mapping[str, Sequence[float]]) -> Table:
-    """Certificates in units of the best loss: ours by the command, then in pairs ours and before."""
+    """Certificates in units of the best loss: by the command, then in pairs ours and before."""
     table = Table(
         *("stream", COMMAND, DECLARED, PLAIN, f"{DECLARED}, past", f"{PLAIN}, past", "verdict"),
         title=f"median certificate / best loss over groups of ≥ {LEAST} rounds",
