@@ -114,9 +114,7 @@ def of_peers(
             yield stream, name, prediction
 
 
-def _kept(
-    stream: Stream, name: str, predict: Predictor, keep: Path | None
-) -> NDArray[np.float64]:
+def _kept(stream: Stream, name: str, predict: Predictor, keep: Path | None) -> NDArray[np.float64]:
     """A peer's predictions, read where they were kept for the same rows."""
     from threadpoolctl import threadpool_limits
 
@@ -132,7 +130,9 @@ def _kept(
     return np.load(file)
 
 
-def accuracy_table(streams: Sequence[Stream], found: Mapping[tuple[str, bool, str], Score]) -> Table:
+def accuracy_table(
+    streams: Sequence[Stream], found: Mapping[tuple[str, bool, str], Score]
+) -> Table:
     """Errors of everybody on every stream, and whether ours are the least."""
     table = Table(
         *("stream", "model", "RMSE", "worst group", "which"),
