@@ -145,6 +145,8 @@ class Hindsight(NamedTuple):
     """``EXACT``, or ``BRACKET`` where not all rows were kept."""
     note: str = ""
     """What to know about the class."""
+    columns: int = 0
+    """How many features the rows have had: on no more rounds, any labels may be fitted."""
 
 
 class Setting(NamedTuple):

@@ -32,9 +32,36 @@ ROWS = [
 
 def test_everybody_first_then_the_worst_per_round_and_small_groups_last():
     assert [one["group"] for one in PAY.ranked(ROWS)] == ["always_on", "a", "b", "small"]
-    assert PAY.worst(ROWS)["group"] == "a"
-    assert PAY.worst(ROWS[:1])["group"] == "small"
-    assert PAY.worst(ROWS[3:])["group"] == "always_on"
+    assert PAY.worst(ROWS) == ROWS[2]
+    assert PAY.worst(ROWS[:1]) == ROWS[0]
+    assert PAY.worst(ROWS[3:]) == ROWS[3]
+
+
+def test_no_sentence_names_a_group_to_which_anything_can_be_fitted():
+    fitted = {**row("fitted", 40, 30.0, 39.0), "few_rows": True}
+    assert PAY.worst([fitted, *ROWS]) == PAY.worst(ROWS)
+    assert PAY.most_gained([fitted, *ROWS]) == PAY.most_gained(ROWS)
+    assert [one["group"] for one in PAY.ranked([fitted, *ROWS])][-2:] == ["small", "fitted"]
+    every = [fitted, {**ROWS[3], "few_rows": True}]
+    assert PAY.worst([fitted, ROWS[3]]) is None  # everybody is no group
+    assert PAY.worst(every) is None
+    assert PAY.worst(every[1:]) is None
+    for rows in ([fitted, ROWS[3]], every):
+        (said,) = PAY.headlines(rows, {})
+        assert said.startswith("Which group is the worst cannot be told: none has more rounds")
+        (said,) = PAY.headlines(rows, {"mine": "baseline_regret"})
+        assert said.startswith("mine: Which group is the worst cannot be told")
+    table = group_table([fitted, *ROWS], PAY, "Groups")
+    assert table.columns[-1].title == "status"
+    assert [line[-1].text for line in table.rows][:2] == ["proved, few rows", "proved"]
+    assert {cell.mark for cell in table.rows[0][1:]} == {"faint"}
+
+
+@pytest.mark.parametrize("status", ["loose", "vacuous", "void"])
+def test_a_certificate_that_says_little_is_grey(status):
+    table = group_table([row("a", 50, 1.0, status=status), *ROWS[1:3]], PAY, "Groups")
+    assert [line[-2].mark for line in table.rows] == ["faint", "", ""]
+    assert [line[-1].text for line in table.rows] == [status, "proved", "proved"]
 
 
 def test_the_group_on_which_most_is_gained():

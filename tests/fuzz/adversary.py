@@ -29,7 +29,8 @@ BLUR, BENEATH = Fraction(1, 2**80), ", beneath rounding"
 where a column is what others add up to, rounded, is a violation of a kind of its own."""
 GROUPS = 8
 """So many groups are looked at in one moment, those of the smallest slack among them."""
-CLAIMED = ("proved", "vacuous")
+PROVED = ("proved", "loose")
+CLAIMED = (*PROVED, "vacuous")
 """The statuses under which the best loss must be right."""
 SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())
 MAY_BE_NAN = {"ledger.baseline_loss.npy", "recalibration.ledger.baseline_loss.npy"}
@@ -292,7 +293,7 @@ def unit_of(loss):
 
 def slack(line):
     """How far a certificate is from breaking, by the model's own account; what is vacuous last."""
-    return line["status"] != "proved", line["certificate"] - line["regret"]
+    return line["status"] not in PROVED, line["certificate"] - line["regret"]
 
 
 class Trial:
@@ -331,7 +332,7 @@ class Trial:
         for line in table:
             self.found.count(line["status"])
             if not 0.0 < unit < math.inf or not math.isfinite(line["certificate"]):
-                fine = line["status"] != "proved"
+                fine = line["status"] not in PROVED
                 self.found.require(fine, f"not finite, {kind}", line, self.describe())
         if not 0.0 < unit < math.inf:
             return
@@ -350,7 +351,7 @@ class Trial:
             near = ROUNDING * size + 1e-6 * best + TINY
             room = certificate - math.fsum(books.lost) + ROUNDING * (1 + size)
             right = abs(claimed - best) <= near
-            held = line["status"] != "proved" or -best <= room
+            held = line["status"] not in PROVED or -best <= room
             if right and held:
                 continue
             blurred = books.best(linear, span, BLUR)

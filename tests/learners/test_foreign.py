@@ -81,7 +81,7 @@ def test_every_group_has_its_own_model(make, low, high):
             apart.update(group, row, (label - low) / (high - low))
         for line in model.regret():
             assert line["regret"] <= line["certificate"] + 1e-9 * (high - low) ** 2 * 80
-            assert line["status"] in ("proved", "vacuous")
+            assert line["status"] in ("proved", "loose", "vacuous")
     assert len(apart.models) == 5
 
 

@@ -1,5 +1,6 @@
 """The reports: one page for a run, one for an audit."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +18,7 @@ from groupwise.files.tables import (
 from groupwise.files.task import Task
 from groupwise.files.text import quoted, shown
 from groupwise.groups import ALWAYS_ON
+from groupwise.regret.certificate import LOOSE, VACUOUS, VOID
 from groupwise.report.figures import Figure, Line, Panel, draw, inline
 from groupwise.report.page import Illustration, Page, Section, html, versions
 
@@ -98,12 +100,15 @@ def _page(done: "Finished", title: str, lead: Sequence[str]) -> str:
 
 def _certified(rows: Sequence[Row]) -> str:
     """Whether regret stayed below the certificates."""
-    if any(row["status"] == "void" for row in rows):
+    if any(row["status"] == VOID for row in rows):
         return "Certificates are void: some predictions left the range of the label."
     over = sum(row["regret"] > row["certificate"] * (1 + 1e-9) + 1e-9 for row in rows)
     if over:
         return f"On {over:,} groups the regret is above the certificate, which must not be."
-    return "On every group the regret of groupwise is below its certificate, as it must be."
+    holds = "On every group the regret of groupwise is below its certificate, as it must be"
+    found = Counter(row["status"] for row in rows)
+    little = " and ".join(f"{found[one]:,} are {one}" for one in (LOOSE, VACUOUS) if found[one])
+    return f"{holds}; of {len(rows):,} certificates {little}." if little else f"{holds}."
 
 
 def _what(done: "Finished") -> str:

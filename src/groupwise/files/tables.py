@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from groupwise.files.text import amount, quoted, shown
 from groupwise.groups import ALWAYS_ON
 from groupwise.protocols import BRACKET
+from groupwise.regret.certificate import LOOSE, PROVED, VACUOUS, VOID
 from groupwise.report.tables import Cell, Column, Table
 
 OURS, SINGLE, BEST = "groupwise", "single model", "best in hindsight"
@@ -29,9 +30,16 @@ NOTE = (
     "online ridge regression for everybody. Regret: squared error beyond that of the best in "
     "hindsight, summed over the group’s rounds; 1 is one prediction off by the whole range of the "
     "label, and below 0 every linear model for the group was beaten. Certificate: the regret "
-    "cannot be above it; grey where it says nothing, being above what all rounds together could "
-    "lose. Green: at least half a percent better than the single "
+    "cannot be above it. {status} Green: at least half a percent better than the single "
     "model, red: worse."
+)
+STATUS = (
+    "It is grey where that says little: loose, above what the best in hindsight lost itself, or "
+    "vacuous, above what all rounds together could lose."
+)
+UNTOLD = (
+    "Which group is the worst cannot be told: none has more rounds than features, and a model "
+    "fitted to so few afterwards may fit anything."
 )
 
 Row = dict[str, Any]
@@ -40,6 +48,11 @@ Row = dict[str, Any]
 def per_round(row: Row, key: str = "regret") -> float:
     """A total per round of the group."""
     return float(row[key]) / max(float(row["rounds"]), 1.0)
+
+
+def is_fitted(row: Row) -> bool:
+    """Are rounds so few that a model fitted afterwards may fit whatever they are?"""
+    return bool(row.get("few_rows"))
 
 
 def title_of(group: str, longest: int = NAME) -> str:
@@ -72,7 +85,7 @@ class Measure:
 
     def is_small(self, row: Row) -> bool:
         """Whether a group has too few rounds to be compared."""
-        return float(row["rounds"]) < self.enough
+        return float(row["rounds"]) < self.enough or is_fitted(row)
 
     def ranked(self, rows: Iterable[Row], key: str = "regret") -> list[Row]:
         """Everybody first; then by regret per round, the largest first; small groups last."""
@@ -82,10 +95,14 @@ class Measure:
 
         return sorted(rows, key=place)
 
-    def worst(self, rows: Iterable[Row], key: str = "regret") -> Row:
-        """The group with the largest regret per round; a small one only where all are."""
+    def worst(self, rows: Iterable[Row], key: str = "regret") -> Row | None:
+        """The group with the largest regret per round; a small one only where all are.
+
+        None where all have so few rounds that anything can be fitted to them.
+        """
         order = self.ranked(rows, key)
-        return next((row for row in order if row["group"] != ALWAYS_ON), order[0])
+        groups = [row for row in order if row["group"] != ALWAYS_ON] or order
+        return next((row for row in groups if not is_fitted(row)), None)
 
     def most_gained(self, rows: Iterable[Row]) -> Row | None:
         """The group on which the single model loses most to us, per round; None where on none."""
@@ -102,14 +119,14 @@ class Measure:
     @property
     def note(self) -> str:
         """What the columns mean."""
-        return f"{NOTE} {self.small}"
+        return f"{NOTE.format(status=STATUS)} {self.small}"
 
     @property
     def small(self) -> str:
         """What is said of small groups."""
         return (
-            f"Groups with under {self.enough} rounds are grey and come last: on so few, regret is "
-            "all start."
+            f"Groups with under {self.enough} rounds, or no more than they have features (few "
+            "rows), are grey and come last: on so few, regret is all start."
         )
 
     @property
@@ -126,8 +143,8 @@ class Measure:
         return []
 
     def shows_status(self, rows: Iterable[Row]) -> bool:
-        """Is the status of certificates shown? Where it is not what it should be."""
-        return any(row["status"] not in ("proved", "vacuous") for row in rows)
+        """Is the status of certificates shown? Where it is not the same everywhere."""
+        return any(row["status"] != PROVED or is_fitted(row) for row in rows)
 
     def is_exact(self, row: Row) -> bool:
         """Did the best in hindsight hardly err?"""
@@ -135,10 +152,16 @@ class Measure:
 
     def headlines(self, rows: Sequence[Row], players: Mapping[str, str]) -> list[str]:
         """A sentence about the worst group; in an audit, one for every model."""
-        return [self._verdict(rows, *player) for player in players.items()] or [self._worst(rows)]
+        return [self._worst(rows, *one) for one in players.items()] or [self._worst(rows)]
 
-    def _worst(self, rows: Sequence[Row]) -> str:
-        row = self.worst(rows)
+    def _worst(self, rows: Sequence[Row], name: str = "", key: str = "regret") -> str:
+        row = self.worst(rows, key)
+        if row is None:
+            return f"{shown(name)}: {UNTOLD}" if name else UNTOLD
+        return self._of_another(row, name, key) if name else self._of_ours(row)
+
+    def _of_ours(self, row: Row) -> str:
+        """On which group we are worst."""
         single = self.figure(row, "baseline_regret")
         compared = f", and a single model for everybody by {amount(single)}"
         return (
@@ -148,8 +171,8 @@ class Measure:
             f"{compared if math.isfinite(single) else ''}."
         )
 
-    def _verdict(self, rows: Sequence[Row], name: str, key: str) -> str:
-        row = self.worst(rows, key)
+    def _of_another(self, row: Row, name: str, key: str) -> str:
+        """On which group another model is worst."""
         return (
             f"Worst group of {shown(name)}: {title_of(row['group'])}. Over its "
             f"{amount(row['rounds'])} rounds it is typically off by "
@@ -227,11 +250,11 @@ def _cells(
     cells.append(Cell(_best(row, measure, digits), faint))
     for key in (*players.values(), "certificate"):
         value = math.nan if row[key] is None else float(row[key]) / measure.unit
-        empty = key == "certificate" and row["status"] in ("vacuous", "void")
+        empty = key == "certificate" and row["status"] in (LOOSE, VACUOUS, VOID)
         decimals = 0 if abs(value) >= 1000 else 2  # losses of a whole round, to a hundredth
         cells.append(Cell(fixed(value, decimals), "faint" if empty else faint))
     if status:
-        cells.append(Cell(row["status"], faint))
+        cells.append(Cell(f"{row['status']}{', few rows' * is_fitted(row)}", faint))
     return tuple(cells)
 
 

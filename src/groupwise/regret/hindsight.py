@@ -195,7 +195,8 @@ class Factor:
         if matters and not self._dependences_are_exact(right[kept], lengths, used):
             below = best
         uncertain = below > SURE * power + SURE_OF_BEST * best
-        return Hindsight(best, float(max(below, above)), bool(uncertain))
+        error, columns = float(max(below, above)), matrix.shape[1]
+        return Hindsight(best, error, bool(uncertain), columns=columns)
 
     def independent(self, rows: int | None = None) -> Independent:
         """Columns that span the others, and how far from dependent they are.

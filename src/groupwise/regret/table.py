@@ -22,6 +22,7 @@ NOTES = 5
 SHOWN = (
     "group",
     "rounds",
+    "few_rows",
     "loss",
     "best_loss",
     "best_high",
@@ -41,15 +42,17 @@ SHOWN = (
 class RegretTable(Printed):
     """Regret and certificate of every group over the settled rounds.
 
-    ``rows`` is a list of dictionaries with the keys group, rounds, loss, realised_loss, best_loss,
-    best_error, best_kind, best_low, best_high, regret, baseline_regret, certificate, learner,
-    aggregator, delay, a_priori, status and note; figures are in the label's units. ``loss`` and
-    ``regret`` are expectations over the aggregator's draw where it samples; ``realised_loss`` is
-    what the drawn predictions lost. ``best_kind`` is "exact", or "bracket" where all that is known
-    of the best loss is that it lies between ``best_low`` and ``best_high``; ``best_loss`` is the
-    lower side, so that ``regret`` is the upper side of regret. ``best_error`` is how far it may be
-    from the truth by rounding. ``baseline_regret`` is that of the always-on group's own learner,
-    the single model; None where there is no such group. ``note`` is what to know about the best.
+    ``rows`` is a list of dictionaries with the keys group, rounds, few_rows, loss, realised_loss,
+    best_loss, best_error, best_kind, best_low, best_high, regret, baseline_regret, certificate,
+    learner, aggregator, delay, a_priori, status and note; figures are in the label's units.
+    ``loss`` and ``regret`` are expectations over the aggregator's draw where it samples;
+    ``realised_loss`` is what the drawn predictions lost. ``best_kind`` is "exact", or "bracket"
+    where all that is known of the best loss is that it lies between ``best_low`` and ``best_high``;
+    ``best_loss`` is the lower side, so that ``regret`` is the upper side of regret. ``best_error``
+    is how far it may be from the truth by rounding. ``baseline_regret`` is that of the always-on
+    group's own learner, the single model; None where there is no such group. ``few_rows`` says that
+    the group has no more rounds than its rows have had features: the best may fit them whatever the
+    labels are, and regret against it says little. ``note`` is what to know about the best.
     ``comparator`` says what ``best_loss`` is the loss of. Groups that happen to have the same name
     have a row each; ``table[name]`` is the first of them, the one that appeared first.
     """
@@ -62,6 +65,8 @@ class RegretTable(Printed):
     def shown(self) -> list[str]:
         """The keys to print; payments and brackets where there are any."""
         left_out = {"best_high", "best_kind"} if not self._brackets() else set()
+        if not any(row.get("few_rows") for row in self.rows):
+            left_out.add("few_rows")
         for key in ("payments", "recalibration"):
             if not any(key in row for row in self.rows):
                 left_out.add(key)
@@ -77,6 +82,11 @@ class RegretTable(Printed):
             said.append(
                 "Where best_kind is bracket, the best loss is between best_loss and best_high, and "
                 "regret is what it is at most."
+            )
+        if few := sum(bool(row.get("few_rows")) for row in self.rows):
+            said.append(
+                f"{few} of {len(self.rows)} groups have no more rounds than features (few_rows): "
+                "what is best in hindsight may fit them whatever the labels are."
             )
         noted = [(row["group"], row["note"]) for row in self.rows if row.get("note")]
         said += [f"{text(group)}: {note}." for group, note in noted[:NOTES]]
@@ -111,32 +121,33 @@ def regret_table(
         own = totals(reduction.books.of(g))
         known = reduction.hindsight(g, features) or Hindsight(float(own.expert_loss.min()))
         best = known.best
-        certificate = certify(reduction, own, g, known, bounds[g])
         loss, baseline = float(own.loss[0]), float(own.baseline_loss[0])
-        rows.append(
-            {
-                "group": names[g],
-                "rounds": float(own.rounds[0]),
-                "loss": unit * loss,
-                "realised_loss": unit * float(own.realised_loss[0]),
-                "best_loss": unit * best,
-                "best_error": unit * known.error,
-                "best_kind": known.kind,
-                "best_low": unit * best,
-                "best_high": unit * (best if known.high is None else known.high),
-                "regret": unit * (loss - best),
-                "baseline_regret": None if math.isnan(baseline) else unit * (baseline - best),
-                "certificate": certificate.total,
-                "learner": certificate.learner,
-                "aggregator": certificate.aggregator,
-                "delay": certificate.delay,
-                "a_priori": certificate.a_priori,
-                "status": certificate.status,
-                "note": known.note,
-            }
-        )
-        if (issued := reduction.issued_loss(g)) is not None:
-            moved = unit * (issued - loss)
-            added = {key: rows[-1][key] + moved for key in ("regret", "certificate")}
-            rows[-1] |= {**dict.fromkeys(LOSSES, unit * issued), **added, "recalibration": moved}
+        issued = reduction.issued_loss(g)
+        moved = 0.0 if issued is None else issued - loss
+        certificate = certify(reduction, own, g, known, bounds[g], moved)
+        row: dict[str, Any] = {
+            "group": names[g],
+            "rounds": float(own.rounds[0]),
+            "few_rows": bool(0.0 < own.rounds[0] <= known.columns),
+            "loss": unit * loss,
+            "realised_loss": unit * float(own.realised_loss[0]),
+            "best_loss": unit * best,
+            "best_error": unit * known.error,
+            "best_kind": known.kind,
+            "best_low": unit * best,
+            "best_high": unit * (best if known.high is None else known.high),
+            "regret": unit * (loss - best),
+            "baseline_regret": None if math.isnan(baseline) else unit * (baseline - best),
+            "certificate": certificate.total,
+            "learner": certificate.learner,
+            "aggregator": certificate.aggregator,
+            "delay": certificate.delay,
+            "a_priori": certificate.a_priori,
+            "status": certificate.status,
+            "note": known.note,
+        }
+        if issued is not None:
+            row |= {**dict.fromkeys(LOSSES, unit * issued), "recalibration": unit * moved}
+            row["regret"] += unit * moved
+        rows.append(row)
     return RegretTable(rows, reduction.comparator, settled)
