@@ -15,20 +15,12 @@ from groupwise.groups import Group, Groups, Member
 from groupwise.kernels import compiling
 from groupwise.losses import Loss
 from groupwise.protocols import AnyAggregator, Awake, Play, Row
+from groupwise.reading import ReadFrame, frames_of, read_frame
 from groupwise.recalibration import AnyLayer, GapTable, as_layer, recalibration_table, reduction_for
 from groupwise.registry import Registry
 from groupwise.regret.calibration import CalibrationTable, calibration_table
 from groupwise.regret.table import RegretTable, regret_table
-from groupwise.replaying import (
-    Figures,
-    FrameReplay,
-    ReadFrame,
-    frames_of,
-    path_of,
-    read_frame,
-    refuse_actions,
-    run,
-)
+from groupwise.replaying import Figures, FrameReplay, path_of, refuse_actions, run
 from groupwise.stream import Stream
 from groupwise.ticket import Settled, Ticket
 from groupwise.turns import LAST, Locked, Turn
