@@ -37,7 +37,7 @@ from groupwise.validation import (
     as_aggregator,
     as_learners,
     as_loss,
-    checked_prior,
+    as_prior,
     checked_seed,
     encoder_for,
     with_intersections,
@@ -56,9 +56,10 @@ class Groupwise(Locked):
     ----------
     groups : declarations by ``gw.by``, ``gw.cut``, ``gw.where``, ``gw.weight``, ``gw.pairs``.
     learner : the per-group learner, or a list of them: the guarantee is then against the best of
-        them on each group. ``learners.Ridge()`` by default, for log loss ``learners.Logistic()``.
-    aggregator : ``aggregators.AdaNormalHedge()`` by default, for log loss without a floor
-        ``aggregators.Specialists()``.
+        them on each group. The best known by default: ``learners.portfolio(loss)``.
+    aggregator : the best known by default: ``aggregators.Prod()`` for square loss, ``Specialists``
+        for log loss, and ``AdaNormalHedge`` where they do not apply: another loss, a floor for log
+        loss, ``play="mean"`` or ``"sample"``, ``clip=False``.
     loss : ``losses.Square(low, high)`` with the range of your labels; ``losses.Log()`` for
         probabilities.
     features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1],
@@ -78,7 +79,8 @@ class Groupwise(Locked):
     seed : names all the randomness there is.
     prior : {group name: mass}. A mass is fixed when its group appears: the one named here, or 1, or
         for the n-th group from ``gw.pairs`` or ``intersections`` 1/n(n + 1). All pairs together
-        then weigh less than one declared group, whose certificates hardly pay for them.
+        then weigh less than one declared group, whose certificates hardly pay for them. None gives
+        the always-on group a mass of 4 where learners lean to it (``Ridge(everybody=True)``).
     recalibrate : True to map probabilities to better ones, with a map per group (``gw.Platt``), or
         ``gw.Gap(rate)``, which brings every group's mean gap to 0; for ``losses.Log()``.
     intersections : 2 adds the intersection of every two declared groups, as they are first seen.
@@ -125,7 +127,7 @@ class Groupwise(Locked):
         self.groups = Groups(with_intersections(self.declarations, intersections), always_on)
         self.loss = as_loss(loss)
         self.learners = as_learners(learner, self.loss)
-        self.aggregator = as_aggregator(aggregator, self.loss)
+        self.aggregator = as_aggregator(aggregator, self.loss, play, clip)
         self.recalibrate = as_layer(recalibrate, self.loss, self.learners)
         self.features = features
         self.indicators = indicators
@@ -133,7 +135,7 @@ class Groupwise(Locked):
         self.max_levels = max_levels
         self.clip = clip
         self.seed = checked_seed(seed)
-        self.prior = checked_prior(prior)
+        self.prior = as_prior(prior, self.learners)
         declared, makers = split(features)
         self._derived = Derived(makers, declared, self.groups, self.loss) if makers else None
         self._encoder = encoder_for(

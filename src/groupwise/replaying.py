@@ -36,6 +36,7 @@ from groupwise.validation import (
     as_loss,
     checked_seed,
     is_mass,
+    mass_of_everybody,
 )
 
 KEEP = ("advice", "weights")
@@ -346,7 +347,7 @@ def replay(
     membership : T × N, dense or scipy sparse, each entry in [0, 1]; an always-on column is yours to
         give. The baseline is the column named "always_on", or else the first that is always 1.
     learner, aggregator, loss, play, clip, seed, recalibrate : as in :class:`groupwise.Groupwise`.
-    prior : a positive mass per group; uniform by default.
+    prior : a positive mass per group; 1 by default, or for the baseline 4 as in ``Groupwise``.
     names : the groups' names; "0", "1", … by default.
     jobs : threads; one per core by default. The numbers do not depend on it.
     keep : which of "advice" and "weights" to keep.
@@ -362,11 +363,12 @@ def replay(
     """
     loss = as_loss(loss)
     inputs, names = _validate(X, y, membership, names, loss)
-    masses = _masses(prior, len(names))
     unknown = [item for item in keep if item not in KEEP]
     if unknown:
         raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
-    learners, chosen = as_learners(learner, loss), as_aggregator(aggregator, loss)
+    learners, baseline = as_learners(learner, loss), _baseline(names, inputs)
+    chosen = as_aggregator(aggregator, loss, play, clip)
+    masses = _masses(prior, len(names), baseline, mass_of_everybody(learners))
     seed, layer = checked_seed(seed), as_layer(recalibrate, loss, learners)
     everybody = np.arange(len(names))
     width = len(inputs.feature_names)
@@ -375,7 +377,7 @@ def replay(
         reduction = reduction_for(layer, learners, chosen, loss, play, clip, seed)
         refuse_actions(reduction)
         reduction.reserve(everybody, width, everybody, masses)
-        return Stream(reduction, _baseline(names, inputs), 0, jobs)
+        return Stream(reduction, baseline, 0, jobs)
 
     stream = start(jobs)
     rows = inputs.labels.size
@@ -450,8 +452,10 @@ def _matrix(values: ArrayLike, name: str, error: type[Exception]) -> Any:
     return array
 
 
-def _masses(prior: ArrayLike | None, count: int) -> Vector:
-    masses = np.ones(count) if prior is None else _array(prior, "prior", ConfigurationError)
+def _masses(prior: ArrayLike | None, count: int, baseline: int, mass: float) -> Vector:
+    if prior is None:
+        return np.where(np.arange(count) == baseline, mass, 1.0)
+    masses = _array(prior, "prior", ConfigurationError)
     if masses.shape != (count,) or not is_mass(masses).all():
         raise ConfigurationError(
             f"prior must be {count} positive numbers, one per group, {MASSES}."

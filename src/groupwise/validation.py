@@ -11,10 +11,11 @@ from groupwise.arrays import LARGEST
 from groupwise.errors import ConfigurationError, SnapshotError, is_finite, named
 from groupwise.features import Derived, Encoder
 from groupwise.features.declared import Hashed
-from groupwise.groups import Group, Groups, pairs
+from groupwise.groups import ALWAYS_ON, Group, Groups, pairs
 from groupwise.kernels import rounds
-from groupwise.learners import FTPL, ContextualFTPL, Logistic, Ridge
+from groupwise.learners import FTPL, ContextualFTPL, Logistic, Ridge, portfolio
 from groupwise.learners.actions import Policies
+from groupwise.learners.portfolio import EVERYBODY
 from groupwise.learners.wrapped import name_of
 from groupwise.losses import Log, Loss, Square
 from groupwise.protocols import AnyAggregator, Banked, Learner
@@ -24,6 +25,8 @@ MASSES = f"from {1.0 / LARGEST:g} to {LARGEST:g}"
 AnyLearner = Learner | Banked
 OWN_PLAYS = ("substitution", "root")
 """Plays that belong to an aggregator, which needs advice within the range for them."""
+PORTFOLIO = "portfolio"
+"""What the command line calls the recommended learners."""
 _AGGREGATORS = (AdaNormalHedge, Specialists, Prod)
 
 PARTS: dict[str, dict[str, dict[str, Any]]] = {
@@ -42,7 +45,7 @@ def as_learners(
 ) -> tuple[AnyLearner, ...]:
     """The learners of a group as a tuple, checked; the best that there is for the loss, if None."""
     if learner is None:
-        return (Logistic() if isinstance(loss, Log) else Ridge(),)
+        return tuple(portfolio(loss))
     learners = tuple(learner) if isinstance(learner, (list, tuple)) else (learner,)
     if not learners:
         raise ConfigurationError("learner=[] has no learner in it; give at least one.")
@@ -81,10 +84,19 @@ def as_experts(
     return tuple(experts)
 
 
-def as_aggregator(aggregator: AnyAggregator | None, loss: Loss) -> AnyAggregator:
-    """The aggregator, checked; AdaNormalHedge by default, for unbounded log loss Specialists."""
+def as_aggregator(
+    aggregator: AnyAggregator | None, loss: Loss, play: str | None = None, clip: bool = True
+) -> AnyAggregator:
+    """The aggregator, checked; if None, the best that there is for the loss, and for the play.
+
+    That is Prod for square loss and Specialists for log loss, which bring a play of their own, and
+    AdaNormalHedge where neither applies.
+    """
     if aggregator is None:
-        return Specialists() if isinstance(loss, Log) and not loss.bounded else AdaNormalHedge()
+        if isinstance(loss, Log):
+            return AdaNormalHedge() if loss.bounded else Specialists()
+        own = isinstance(loss, Square) and clip and play in (None, *Prod().plays(loss))
+        return Prod() if own else AdaNormalHedge()
     if isinstance(aggregator, type) or not isinstance(aggregator, AnyAggregator):
         raise ConfigurationError(
             f"{aggregator!r} is not an aggregator: it needs the methods log_weights, bound and "
@@ -189,9 +201,16 @@ def is_mass(mass: Any) -> Any:
     return (mass >= 1.0 / LARGEST) & (mass <= LARGEST)
 
 
-def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
-    """The prior masses by group name, all positive."""
-    prior = {} if prior is None else prior
+def mass_of_everybody(learners: Sequence[Any]) -> float:
+    """The prior mass of the always-on group: 1, or more where others begin by leaning to it."""
+    return EVERYBODY if any(getattr(one, "everybody", False) for one in learners) else 1.0
+
+
+def as_prior(prior: Mapping[str, float] | None, learners: Sequence[Any]) -> dict[str, float]:
+    """The prior masses by group name, all positive; if None, those that suit the learners."""
+    if prior is None:
+        prior = {ALWAYS_ON: mass_of_everybody(learners)}
+        return {name: mass for name, mass in prior.items() if mass != 1.0}
     if not isinstance(prior, Mapping):
         raise ConfigurationError("prior must be a mapping from group name to a positive mass.")
     for name, mass in prior.items():
@@ -265,5 +284,17 @@ def part_called(what: str, name: str, **parameters: Any) -> Any:
     """
     known = PARTS[what]
     if name not in known:
-        raise ConfigurationError(f"There is no {what} {name!r}. Choose one of {', '.join(known)}.")
+        choice = ", ".join([PORTFOLIO, *known] if what == "learner" else known)
+        raise ConfigurationError(f"There is no {what} {name!r}. Choose one of {choice}.")
     return part_from_dict({**known[name], **parameters})
+
+
+def learners_called(name: str, loss: Loss, **parameters: Any) -> list[Any]:
+    """The learners that have this name: one of ``PARTS``, or the portfolio for a loss.
+
+    >>> len(learners_called("portfolio", Square(), penalty=0.1))
+    2
+    """
+    if name == PORTFOLIO:
+        return portfolio(loss, **parameters)
+    return [part_called("learner", name, **parameters)]

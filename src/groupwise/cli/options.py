@@ -105,7 +105,7 @@ LearnerName = Annotated[
     typer.Option(
         "--learner",
         metavar="NAME",
-        help="ridge (the default) or forward for numbers, logistic for probabilities.",
+        help="portfolio (the default), ridge or forward for numbers; logistic for probabilities.",
         show_default=False,
     ),
 ]
@@ -114,7 +114,8 @@ AggregatorName = Annotated[
     typer.Option(
         "--aggregator",
         metavar="NAME",
-        help="adanormalhedge (the default), prod; specialists, for probabilities too.",
+        help="prod (the default), specialists or adanormalhedge for numbers; specialists for "
+        "probabilities.",
         show_default=False,
     ),
 ]

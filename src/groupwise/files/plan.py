@@ -30,8 +30,8 @@ Features = dict[str, tuple[float, float] | Hashed | None]
 
 FEW = 24
 """Whole numbers with so few values are proposed as groups: hours of the day still are."""
-PENALTIES = {False: 1.0, True: 0.1}
-"""For numbers, and for probabilities: columns are scaled to [0, 1], and odds are of any size."""
+PENALTY = 0.1
+"""Of models of probabilities: columns are scaled to [0, 1], and odds are of any size."""
 LEVELS = 50
 """A text column with more levels is neither proposed as groups nor a feature."""
 MANY = 1_000
@@ -107,11 +107,11 @@ class Plan:
     def model(self) -> "Groupwise":
         """A model that has seen nothing yet."""
         from groupwise.model import Groupwise
-        from groupwise.validation import part_called
+        from groupwise.validation import learners_called, part_called
 
         return Groupwise(
             groups=self.groups,
-            learner=part_called("learner", self.learner, **self.parameters),
+            learner=learners_called(self.learner, self.task.loss, **self.parameters),
             aggregator=part_called("aggregator", self.aggregator),
             loss=self.task.loss,
             features=self.features,
@@ -235,8 +235,8 @@ def _task(label: Profile, request: Request) -> Task:
 def _parts(request: Request, task: Task) -> dict[str, Any]:
     """Learner and aggregator: those asked for, if they are for such a label, or the best known."""
     chance = task.is_chance
-    learner = request.learner or ("logistic" if chance else "ridge")
-    aggregator = request.aggregator or ("specialists" if chance else "adanormalhedge")
+    learner = request.learner or ("logistic" if chance else "portfolio")
+    aggregator = request.aggregator or ("specialists" if chance else "prod")
     if chance and learner in NUMERIC:
         raise ConfigurationError(
             f"--learner {learner} predicts numbers, and {quoted(request.target or '')} is "
@@ -255,9 +255,9 @@ def _parts(request: Request, task: Task) -> dict[str, Any]:
         )
     if request.bound is not None and learner != "logistic":
         raise ConfigurationError(f"bound is for --learner logistic, not for {learner}.")
-    bound = {} if request.bound is None else {"bound": request.bound}
-    penalty = PENALTIES[chance] if request.penalty is None else request.penalty
-    parameters = {"penalty": penalty, **bound}
+    asked = {"penalty": request.penalty, "bound": request.bound}
+    usual = {"penalty": PENALTY} if chance else {}
+    parameters = usual | {name: value for name, value in asked.items() if value is not None}
     return {"learner": learner, "aggregator": aggregator, "parameters": parameters}
 
 

@@ -2,7 +2,9 @@
 
 A learner is *calm* as long as its rows are not too much for the matrix P = (λI + Σ w x xᵀ)⁻¹,
 which is kept as ``inverse − Σ_j held_j held_jᵀ``: the last updates are held back and folded in
-together, which touches the matrix once instead of once a row. Otherwise it is *stiff*, and keeps
+together, which touches the matrix once instead of once a row. Of a learner that forgets,
+A ← γʷ (A + w x xᵀ), it is A / strength that is kept, strength the product of the γʷ: then nothing
+fades, and a new row weighs w / strength instead. Otherwise it is *stiff*, and keeps
 the triangular factor of P⁻¹ in the same place: the kernel for that (``kernels.stiff``) is compiled
 when it is first needed. ``parameters`` holds each learner's penalty, whether it is of the forward
 form, and its forgetting factor; then which of the bank's experts is its advice; then which is its
@@ -15,7 +17,7 @@ import numpy as np
 
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.kernels.addresses import call, call_back, stay_apart
-from groupwise.kernels.cells import dot
+from groupwise.kernels.cells import dot, gathered_dot
 from groupwise.kernels.columns import FULL
 from groupwise.kernels.compiled import Kernel, inlined, lean
 from groupwise.kernels.hindsight import HELD
@@ -62,7 +64,7 @@ class Models(NamedTuple):
     strength: Vector
     """What is left of the penalty of a learner that forgets; 1 for all others."""
     mass: Vector
-    """Σ w of what was learned, faded as it has; of a stiff learner, over its strength."""
+    """Σ w / strength of what was learned."""
     stiff: Index
     """0 for a calm learner; for a stiff one 1 more than its rows since it became stiff."""
     checks: Index
@@ -76,7 +78,7 @@ class Models(NamedTuple):
     held: Vector
     inverse: Vector
     """Late: until rows are folded in, it is I/λ. Of a stiff learner it is the upper triangular R
-    with RᵀR = (λI + Σ w x xᵀ) / strength."""
+    with RᵀR = A / strength."""
 
 
 MODELS = Layout(
@@ -204,14 +206,13 @@ def follows(stretch):
 
 
 @inlined
-def lean_over(place, stretch, mine, i, learner, product):
+def lean_over(place, stretch, i, learner, product):
     """λ (P x)·θ_on: by how much the advice changes that leans to everybody."""
     if not follows(stretch):
         return 0.0
-    own = stretch.named[stretch.origin : stretch.origin + stretch.known]
     theirs = stretch.leading[thoughts(place, stretch, i, learner) :]
-    shared = dot(theirs, own, product[: stretch.known])
-    return place.parameters[learner * EACH + PENALTY] * mine.strength[learner] * shared
+    shared = gathered_dot(theirs, stretch.named[stretch.origin :], product, stretch.known)
+    return place.parameters[learner * EACH + PENALTY] * shared
 
 
 @inlined
@@ -273,22 +274,24 @@ def advise_with_product(state, message):
             inverse_product(place, group, mine, k, xi, xv, product)
             subtract_held(mine, k, xi, xv, product, factors)
         if leaning:
-            more = lean_over(place, stretch, mine, i, k, product)
+            more = lean_over(place, stretch, i, k, product)
             speak_leaning(place, stretch, i, k, estimate, more)
         if forward:
-            estimate /= 1.0 + stretch.weights[entry] * max(0.0, dot(product, xi, xv))
+            leap = dot(product, xi, xv) / mine.strength[k]
+            estimate /= 1.0 + stretch.weights[entry] * max(0.0, leap)
         speak(place, stretch, i, k, estimate)
     return stretch.last
 
 
 @inlined
 def update(place, mine, learner, weight, error, spread, product):
-    """Learn from an error, with the product P x and spread = w xᵀPx."""
+    """Learn from an error, with the product P x and spread = w xᵀPx, both over the strength."""
     theta, newest = mine.theta[learner], mine.held[learner, mine.waiting[0]]
-    share = weight / (1.0 + spread)  # P loses share · (P x)(P x)ᵀ
+    strength = mine.strength[learner]
+    share = weight / strength / (1.0 + spread)  # P loses share · (P x)(P x)ᵀ
     add_and_scale(theta, share * error, newest, np.sqrt(share), product, theta.size)
-    mine.minimum[learner] += share * error * error
-    mine.mass[learner] += weight
+    mine.minimum[learner] += weight / (1.0 + spread) * error * error
+    mine.mass[learner] += weight / strength
     if place.parameters[learner * EACH + FORWARD] != 0.0:
         mine.log_determinant[learner] += np.log1p(spread)
 
@@ -327,13 +330,12 @@ def learn(state, message):
     size = learners * AHEAD * width
     products = stretch.work[:size].reshape((learners, AHEAD, width))
     factors = stretch.work[size : size + HELD]
-    fading = place.also != 0
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
     for i in range(stretch.first, stretch.last):
         first, last, start, stop = cells_of(stretch, i)
         xi, xv = stretch.positions[first:last], stretch.values[start:stop]
         entry = stretch.entries[i]
-        if ready == 0 and not fading:
+        if ready == 0:
             ready = products_ahead(place, group, mine, stretch, i, products)
         weight, y = stretch.weights[entry], stretch.labels[stretch.rows[i]]
         if stretch.leader == group:
@@ -346,15 +348,17 @@ def learn(state, message):
             if ready == 0:
                 inverse_product(place, group, mine, k, xi, xv, product)
             subtract_held(mine, k, xi, xv, product, factors)
-            estimate, leap = dot(mine.theta[k], xi, xv), dot(product, xi, xv)
+            estimate = dot(mine.theta[k], xi, xv)
+            leap = dot(product, xi, xv) / mine.strength[k]
             spread, advice = weight * max(0.0, leap), estimate
             if place.parameters[k * EACH + FORWARD] != 0.0:
                 advice /= 1.0 + spread
             speak(place, stretch, i, k, advice)
             if leans(place, k) != 0:
-                more = lean_over(place, stretch, mine, i, k, product)
+                more = lean_over(place, stretch, i, k, product)
                 speak_leaning(place, stretch, i, k, estimate, more)
-            if abs(leap) <= LEAP and sway(place, group, mine, k, xi, xv) <= SWAY:
+            most = SWAY * mine.strength[k]
+            if abs(leap) <= LEAP and sway(place, group, mine, k, xi, xv) <= most:
                 update(place, mine, k, weight, y - estimate, spread, product)
             else:
                 stiffly(state, message, i, k, TAKE_OVER)
@@ -364,11 +368,24 @@ def learn(state, message):
         if mine.waiting[0] == 0:
             fold(place, group)
             mine = models_of(place, group)
-        if fading:
-            stretch.marks[ROUND] = i
-            call(place.also, state, message)
+        if fade(place, mine, weight):
+            give_matrices(place, group)
+            call_back(place.upkeep, group)
             mine = models_of(place, group)
+            ready = 0
     return stretch.last
+
+
+@inlined
+def fade(place, mine, weight):
+    """What was learned fades, and so does the penalty; is one so faint that it must be renewed?"""
+    faint = False
+    for k in range(place.learners):
+        forgetting = place.parameters[k * EACH + FORGETTING]
+        if forgetting < 1.0:
+            mine.strength[k] *= forgetting if weight == 1.0 else forgetting**weight
+            faint = faint or mine.strength[k] < FAINT
+    return faint
 
 
 @lean
@@ -396,44 +413,3 @@ def fold(place, group):
             subtract_outer(mine.inverse[k], mine.held[k], mine.theta.shape[1])
             for i in range(mine.theta.shape[1]):
                 mine.diagonal[k, i] = mine.inverse[k, i, i]
-
-
-@Kernel
-def fade(state, message):
-    """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
-
-    Stiff learners keep A / strength, which stays the same. Columns that no row has used yet fade
-    too, so that a feature that comes later starts where it would have been: at 1 / (λ · strength),
-    to the digit.
-    """
-    place, stretch = open_place(state), open_stretch(message)
-    group, weight = stretch.group, stretch.weights[stretch.entries[stretch.marks[ROUND]]]
-    give_matrices(place, group)
-    mine = models_of(place, group)
-    faint = False
-    for k in range(place.learners):
-        forgetting = place.parameters[k * EACH + FORGETTING]
-        if not forgetting < 1.0:
-            continue
-        penalty = place.parameters[k * EACH + PENALTY]
-        factor = forgetting**weight
-        inverse, held, diagonal = mine.inverse[k], mine.held[k], mine.diagonal[k]
-        unused = 1.0 / (penalty * mine.strength[k])
-        mine.strength[k] *= factor
-        faint = faint or mine.strength[k] < FAINT
-        if mine.stiff[k] != 0:
-            continue
-        mine.mass[k] *= factor
-        for i in range(inverse.shape[0]):
-            was_unused = inverse[i, i] == unused
-            for j in range(inverse.shape[1]):
-                inverse[i, j] /= factor
-            diagonal[i] /= factor
-            if was_unused:
-                diagonal[i] = inverse[i, i] = 1.0 / (penalty * mine.strength[k])
-        for r in range(held.shape[0]):
-            for j in range(held.shape[1]):
-                held[r, j] /= np.sqrt(factor)
-    if faint:
-        call_back(place.upkeep, group)
-    return stretch.last

@@ -289,11 +289,11 @@ def factorise(mine, learner, parameters, work):
     P = VᵀV with V lower triangular, from the last column to the first, and R = V⁻ᵀ.
     """
     matrix, theta, held = mine.inverse[learner], mine.theta[learner], mine.held[learner]
-    penalty, strength = parameters[learner * EACH + PENALTY], mine.strength[learner]
+    penalty = parameters[learner * EACH + PENALTY]
     diagonal, width = mine.diagonal[learner], theta.size
     subtract_outer(matrix, held[: mine.waiting[0]], width)
     held[:, :] = 0.0
-    unused = 1.0 / (penalty * strength)
+    unused = 1.0 / penalty
     for i in range(width):
         diagonal[i] = matrix[i, i]
     for i in range(width - 1, -1, -1):
@@ -308,27 +308,26 @@ def factorise(mine, learner, parameters, work):
                 for j in range(m + 1):
                     other[j] -= factor * row[j]
     invert_lower(matrix, work, width)
-    scale = 1.0 / np.sqrt(strength)
     for i in range(width):
         for j in range(i):
-            matrix[j, i] = scale * matrix[i, j]
+            matrix[j, i] = matrix[i, j]
             matrix[i, j] = 0.0
-        matrix[i, i] = np.sqrt(penalty) if diagonal[i] == unused else scale * matrix[i, i]
+        if diagonal[i] == unused:
+            matrix[i, i] = np.sqrt(penalty)
     for i in range(width):
         work[i] = dense_dot(matrix[i], theta, width)
     for i in range(width):
         theta[i] = work[i]
         diagonal[i] = 0.0
-    mine.mass[learner] /= strength
     mine.stiff[learner] = 1
     mine.pivot[learner] = 0
 
 
 @lean
 def invert(mine, learner, parameters, work):
-    """Make a stiff learner calm: P = R⁻¹R⁻ᵀ / strength and θ = R⁻¹z."""
+    """Make a stiff learner calm: R⁻¹R⁻ᵀ in the place of R, and θ = R⁻¹z."""
     matrix, theta, diagonal = mine.inverse[learner], mine.theta[learner], mine.diagonal[learner]
-    penalty, strength = parameters[learner * EACH + PENALTY], mine.strength[learner]
+    penalty = parameters[learner * EACH + PENALTY]
     width, line, weights = theta.size, work[0], work[1]
     lean_no_more(mine, learner)
     for i in range(width):
@@ -353,13 +352,10 @@ def invert(mine, learner, parameters, work):
     for i in range(width):
         theta[i] = weights[i]
         for j in range(i):
-            matrix[j, i] = matrix[i, j] = matrix[i, j] / strength
+            matrix[j, i] = matrix[i, j]
         if diagonal[i] == np.sqrt(penalty):
-            matrix[i, i] = 1.0 / (penalty * strength)
-        else:
-            matrix[i, i] /= strength
+            matrix[i, i] = 1.0 / penalty
         diagonal[i] = matrix[i, i]
-    mine.mass[learner] *= strength
     mine.stiff[learner] = 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from groupwise.arrays import Index
+from groupwise.arrays import Index, Vector
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import ridge, stiff
 from groupwise.kernels.compiled import Kernel
@@ -20,6 +20,8 @@ SMALLEST, LARGEST = 1e-60, 1e60
 """Penalties with which x²/λ is finite for every feature that is let in."""
 BRIEFEST = 1e-9
 """The fastest forgetting after which what is left of A can still be told from nothing."""
+FADED = "faded"
+"""The array that files have whose matrices had faded."""
 _alone = threading.Lock()
 """Threads that need the same kernel wait for one of them to compile it."""
 
@@ -144,9 +146,7 @@ class QuadraticBank(CompiledBank):
     def _unused(self, learner: int, mine: Any) -> float:
         """What stands on the diagonal of a group's matrix for features that no row has had yet."""
         penalty = float(self.learners[learner].penalty)
-        if mine.stiff[learner]:
-            return math.sqrt(penalty)
-        return 1.0 / (penalty * float(mine.strength[learner]))
+        return math.sqrt(penalty) if mine.stiff[learner] else 1.0 / penalty
 
     def opened(self, groups: Index, first: int) -> None:
         """The columns from ``first`` on are those of features that no row has had yet."""
@@ -179,6 +179,11 @@ class QuadraticBank(CompiledBank):
         """Compile what stiff learners need."""
         with _alone:
             self.store.supply(self.stiff_kernel().pointer)
+
+
+def _whole(faded: Vector, strength: Vector, penalty: Vector) -> Vector:
+    """Numbers of P as they were before they faded; where no row has been, 1/λ to the digit."""
+    return np.where(faded == 1.0 / (penalty * strength), 1.0 / penalty, faded * strength)
 
 
 class RidgeBank(QuadraticBank):
@@ -218,10 +223,24 @@ class RidgeBank(QuadraticBank):
         """What stiff learners need."""
         return stiff.serve
 
-    @property
-    def also(self) -> Any:
-        """What makes learners forget, where some do."""
-        return ridge.fade.pointer if any(x.forgetting < 1.0 for x in self.learners) else 0
+    def completed(self, arrays: Arrays, counts: Index) -> Arrays:
+        """The same; up to schema 4 the matrices of learners that forget had faded (``FADED``)."""
+        arrays = dict(arrays)
+        faded = arrays.pop(FADED, None) is not None
+        arrays = super().completed(arrays, counts)
+        if not faded:
+            return arrays
+        strength = np.where(arrays["stiff"] == 0, arrays["strength"], 1.0)
+        penalty = np.array([x.penalty for x in self.learners])
+        placed = np.flatnonzero(arrays["place"] >= 0)
+        of_place = placed[np.argsort(arrays["place"][placed])]
+        cells = strength[of_place][..., None, None], penalty[:, None, None]
+        return arrays | {
+            "mass": arrays["mass"] / strength,
+            "held": arrays["held"] * np.sqrt(strength)[..., None, None],
+            "diagonal": _whole(arrays["diagonal"], strength[..., None], penalty[:, None]),
+            "inverse": _whole(arrays["inverse"], *cells),
+        }
 
     def upkeep(self, group: int) -> None:
         """The same, and penalties that have faded away are renewed."""
