@@ -17,7 +17,6 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.losses import Loss
 
-
 NOTHING: Vector = np.zeros(0)
 
 

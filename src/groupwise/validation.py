@@ -155,11 +155,12 @@ def encoder_for(
     intercept: bool,
     max_levels: int | None,
     derived: Derived | None = None,
+    experts: Sequence[str] = (),
 ) -> Encoder:
     """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
     widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
     if not widths:
-        apart = () if derived is None else derived.takes
+        apart = experts if derived is None else (*derived.takes, *experts)
         return Encoder(features, indicators, groups, intercept, max_levels, apart)
     if derived is not None:
         raise ConfigurationError("A context is made of declared numbers: leave the makers out.")

@@ -47,6 +47,20 @@ class Experts:
             found[:, place] = self._of_column(table.column(name))
         return self.scaled(found)
 
+    def of_arrays(self, predictions: Mapping[str, Any], rows: int) -> Vector:
+        """Those of as many rows, from an array for each."""
+        found = np.empty((rows, len(self.columns)))
+        for place, name in enumerate(self.columns):
+            own = np.asarray(predictions[name])
+            if own.shape != (rows,) or own.dtype.kind not in "biuf":
+                raise FeatureError(
+                    f"Expert {name!r} must have {rows} predictions, one for each row, not an array "
+                    f"of {own.dtype} of shape {own.shape}."
+                )
+            kind = "boolean" if own.dtype.kind == "b" else "number"
+            found[:, place] = self._of_column(Column(name, kind, rows, values=own))
+        return self.scaled(found)
+
     def scaled(self, predictions: Vector) -> Vector:
         """Predictions in the label's units, clipped and scaled."""
         low, high = self.loss.low, self.loss.high
@@ -87,7 +101,7 @@ class Experts:
             raise FeatureError(f"The row has no field {name!r}, {_REMEDY}")
         value = row[name]
         truth = isinstance(value, (bool, np.bool_))
-        if isinstance(value, _NUMBERS) and not truth or truth and self.loss.booleans:
+        if self.loss.booleans if truth else isinstance(value, _NUMBERS):
             try:
                 number = float(value)
             except OverflowError:
