@@ -176,7 +176,7 @@ class Groupwise(Locked):
             encoder, number = self._encoder, self._next
             encoded = encoder.encode(whole, members, derived or ())
             if self._logged is not None:
-                encoded = encoded._replace(logged=self._logged.of_row(row))
+                encoded = Row(*encoded[:4], self._logged.of_row(row))
             awake = self._registry.together.get(tuple(members))
             owner: object = encoder
             if awake is None or encoded.new:
@@ -247,7 +247,7 @@ class Groupwise(Locked):
         awake, new = self._registry.awake(members, ticket.memberships)
         row = self._encoder.encode(ticket.whole, members, ticket.derived or ())
         if self._logged is not None:
-            row = row._replace(logged=self._logged.of_row(ticket.row))
+            row = Row(*row[:4], self._logged.of_row(ticket.row))
         self._reserve(awake, new, row)
         self._reduction.learn(ticket.number, awake, row, label, late)
         self._registry.admit(new)

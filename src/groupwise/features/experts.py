@@ -32,11 +32,16 @@ class Experts:
     def __init__(self, columns: Sequence[str], loss: Loss, clip: bool) -> None:
         self.columns = tuple(columns)
         self.loss = loss
-        self.clip = clip
+        self.clip = clip and loss.ranged
+        self._low, self._span = (loss.low, loss.high - loss.low) if loss.ranged else (0.0, 1.0)
 
     def of_row(self, row: Mapping[str, Any]) -> Vector:
         """The predictions of a row, scaled."""
-        return self.scaled(np.array([self._number(row, name) for name in self.columns]))
+        found = [self._number(row, name) for name in self.columns]
+        if self.clip:
+            low, high = self.loss.low, self.loss.high
+            found = [low if one < low else high if one > high else one for one in found]
+        return np.array([(one - self._low) / self._span for one in found])
 
     def of_frame(self, table: Table) -> Vector:
         """Those of every row: the same, bit for bit, as row by row."""
@@ -45,7 +50,7 @@ class Experts:
             if name not in table:
                 raise FeatureError(f"The frame has no column {name!r}, {_REMEDY}")
             found[:, place] = self._of_column(table.column(name))
-        return self.scaled(found)
+        return self._scaled(found)
 
     def of_arrays(self, predictions: Mapping[str, Any], rows: int) -> Vector:
         """Those of as many rows, from an array for each."""
@@ -59,17 +64,15 @@ class Experts:
                 )
             kind = "boolean" if own.dtype.kind == "b" else "number"
             found[:, place] = self._of_column(Column(name, kind, rows, values=own))
-        return self.scaled(found)
+        return self._scaled(found)
 
-    def scaled(self, predictions: Vector) -> Vector:
-        """Predictions in the label's units, clipped and scaled."""
-        low, high = self.loss.low, self.loss.high
-        if not self.loss.ranged:
-            return predictions
+    def _scaled(self, found: Vector) -> Vector:
+        """The same as for one row."""
         if self.clip:
-            predictions = np.minimum(np.maximum(predictions, low), high)
+            low, high = self.loss.low, self.loss.high
+            found = np.where(found < low, low, np.where(found > high, high, found))
         with np.errstate(over="ignore"):  # what is too large is refused with all other advice
-            return (predictions - low) / (high - low)
+            return (found - self._low) / self._span
 
     def _of_column(self, column: Column) -> Vector:
         if column.kind != "number":
@@ -100,6 +103,8 @@ class Experts:
         if not isinstance(row, Mapping) or name not in row:
             raise FeatureError(f"The row has no field {name!r}, {_REMEDY}")
         value = row[name]
+        if type(value) is float and -math.inf < value < math.inf:
+            return value
         truth = isinstance(value, (bool, np.bool_))
         if self.loss.booleans if truth else isinstance(value, _NUMBERS):
             try:

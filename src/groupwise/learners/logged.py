@@ -47,7 +47,9 @@ class LoggedBank(Bank):
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """The row's predictions, for every awake group."""
-        return np.broadcast_to(row.logged, (len(awake.groups), len(self.columns)))
+        advice = np.empty((len(awake.groups), len(self.columns)))
+        advice[:] = row.logged
+        return advice
 
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """Nothing is learned."""

@@ -77,11 +77,11 @@ class RegretTable(Printed):
         left_out = {"best_high", "best_kind"} if not self._brackets() else set()
         if not any(row.get("few_rows") for row in self.rows):
             left_out.add("few_rows")
-        for key in ("payments", "recalibration"):
+        beside = [f"{what}{name}" for name in self.experts for what in (LOST, CERTIFIED)]
+        for key in ("payments", "recalibration", *beside):
             if not any(key in row for row in self.rows):
                 left_out.add(key)
-        beside = (f"{what}{name}" for name in self.experts for what in (LOST, CERTIFIED))
-        return [*(key for key in SHOWN if key not in left_out), *beside]
+        return [key for key in (*SHOWN, *beside) if key not in left_out]
 
     def _brackets(self) -> bool:
         return any(row.get("best_kind") == BRACKET for row in self.rows)
