@@ -1,0 +1,248 @@
+"""Real streams in order, the groups that are declared for each, and what everybody is given.
+
+A table is read as it is; dates become hour, weekday, month and days since the first row, and the
+past labels that a row may know of stand beside its other fields, if asked for. Nobody gets a
+feature that another does not get. The groups are fixed here, whatever a model proposes.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import groupwise as gw
+from groupwise.groups import Group
+from groupwise.groups.family import Groups
+
+LAGS = (1, 2)
+MEANS = (0.9, 0.99)
+AGES = [25, 35, 45, 55]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Rows in the order in which they are predicted, with their labels in the column ``target``.
+
+    ``season`` is after how many rows (of the same ``series``) the past repeats itself; None where
+    rows have no order, and so no past. ``file`` is the table that they come from, its rows in the
+    order of the column ``order``, or of the file; ``unfit`` are columns of it that tell the label.
+    """
+
+    name: str
+    unit: str
+    target: str
+    frame: pd.DataFrame
+    groups: tuple[Group, ...]
+    season: int | None = None
+    series: str | None = None
+    past: bool = False
+    file: Path | None = None
+    order: str | None = None
+    unfit: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> NDArray[np.float64]:
+        """What is to be predicted."""
+        return self.frame[self.target].to_numpy(float)
+
+    @property
+    def fields(self) -> pd.DataFrame:
+        """What a prediction may use."""
+        return self.frame.drop(columns=self.target)
+
+    def head(self, rows: int) -> "Stream":
+        """The first rows."""
+        return replace(self, frame=self.frame.iloc[:rows])
+
+    def with_past(self) -> "Stream":
+        """The same rows with past labels beside their fields."""
+        assert self.season is not None
+        series = None if self.series is None else self.frame[self.series].to_numpy()
+        known = past_labels(self.label, series, (*LAGS, self.season), MEANS)
+        return replace(self, frame=pd.concat([self.frame, known], axis=1), past=True)
+
+    def members(self, groups: Sequence[Group] | None = None) -> dict[str, NDArray[np.int64]]:
+        """The rows of each group: of the declared ones unless others are given."""
+        found = Groups(self.groups if groups is None else groups, False).of_frame(self.frame)
+        row = np.repeat(np.arange(len(self.frame)), np.diff(found.indptr))
+        return {name: row[found.indices == g] for g, name in enumerate(found.names)}
+
+
+def past_labels(
+    labels: NDArray[np.float64],
+    series: NDArray[Any] | None,
+    lags: Sequence[int],
+    means: Sequence[float],
+) -> pd.DataFrame:
+    """What is known of earlier labels (of the same series) when a row comes; 0 before the first.
+
+    A mean with decay γ is Σ γ^k y / Σ γ^k over the labels k rows back.
+    """
+    columns = {f"{lag} ago": np.zeros(len(labels)) for lag in lags}
+    columns |= {f"mean {decay:g}": np.zeros(len(labels)) for decay in means}
+    seen: defaultdict[Any, list[float]] = defaultdict(list)
+    sums: defaultdict[Any, NDArray[np.float64]] = defaultdict(lambda: np.zeros((2, len(means))))
+    decays = np.array(means)
+    for row, label in enumerate(labels.tolist()):
+        which = None if series is None else series[row]
+        before, total = seen[which], sums[which]
+        for lag in lags:
+            if len(before) >= lag:
+                columns[f"{lag} ago"][row] = before[-lag]
+        if before:
+            for decay, mean in zip(means, total[0] / total[1], strict=True):
+                columns[f"mean {decay:g}"][row] = mean
+        before.append(label)
+        total *= decays
+        total += [[label], [1.0]]
+    return pd.DataFrame(columns)
+
+
+def calendar(dates: pd.Series, name: str, parts: Sequence[str]) -> pd.DataFrame:
+    """Hour, weekday, month of a date, and the days since the first row."""
+    moments = pd.to_datetime(dates)
+    every = {
+        "hour": moments.dt.hour,
+        "weekday": moments.dt.weekday,
+        "month": moments.dt.month,
+        "days": (moments - moments.iloc[0]) / pd.Timedelta(days=1),
+    }
+    return pd.DataFrame({f"{name} {part}": every[part] for part in parts})
+
+
+def bike(folder: Path) -> Stream:
+    """Bicycles hired in Washington, by the hour, in the order of their numbers: dates err."""
+    file = folder / "bike_sharing_hour.csv.gz"
+    frame = pd.read_csv(file).drop(columns=["casual", "registered", "instant", "dteday"])
+    names = ("hr", "weekday", "workingday", "season", "weathersit")
+    return Stream(
+        name="bike",
+        unit="hires",
+        target="cnt",
+        frame=frame,
+        groups=tuple(gw.by(name) for name in names),
+        season=24,
+        file=file,
+        order="instant",
+        unfit=("casual", "registered"),
+    )
+
+
+def electricity(folder: Path) -> Stream:
+    """Demand for electricity in Victoria, by the half-hour; times are universal, dates local."""
+    file = folder / "vic_elec.csv.gz"
+    frame = pd.read_csv(file).sort_values("Time", kind="stable", ignore_index=True)
+    time = calendar(frame["Time"], "Time", ["hour", "days"])
+    date = calendar(frame["Date"], "Date", ["weekday", "month"])
+    frame["Holiday"] = frame["Holiday"].astype(int)
+    names = ("Time hour", "Date weekday", "Holiday", "Date month")
+    return Stream(
+        name="electricity",
+        unit="MW",
+        target="Demand",
+        frame=pd.concat([frame.drop(columns=["Time", "Date"]), time, date], axis=1),
+        groups=tuple(gw.by(name) for name in names),
+        season=48,
+        file=file,
+        order="Time",
+    )
+
+
+def retail(folder: Path) -> Stream:
+    """Turnover of Australian shops, by the month, 152 series side by side."""
+    file = folder / "aus_retail.csv.gz"
+    frame = pd.read_csv(file).sort_values("Month", kind="stable", ignore_index=True)
+    date = calendar(frame["Month"], "Month", ["month", "days"])
+    return Stream(
+        name="retail",
+        unit="million AUD",
+        target="Turnover",
+        frame=pd.concat([frame.drop(columns="Month"), date], axis=1),
+        groups=(gw.by("State"), gw.by("Industry")),
+        season=12,
+        series="Series ID",
+        file=file,
+        order="Month",
+    )
+
+
+def insurance(folder: Path) -> Stream:
+    """Medical charges; in no order, so taken in that of the file."""
+    file = folder / "insurance.csv"
+    names = ("sex", "smoker", "region", "children")
+    return Stream(
+        name="insurance",
+        unit="USD",
+        target="charges",
+        frame=pd.read_csv(file),
+        groups=(*(gw.by(name) for name in names), gw.cut("age", AGES)),
+        file=file,
+    )
+
+
+def adult(folder: Path) -> Stream:
+    """Income above 50,000 as a number, 0 or 1; the first 5,000 rows."""
+    file = folder / "adult_uci.csv.gz"
+    frame = pd.read_csv(file, skipinitialspace=True, keep_default_na=False, nrows=5_000)
+    frame["income"] = frame["income"].str.contains(">50K").astype(float)
+    groups = (gw.by("sex"), gw.by("race"), gw.by("workclass"), gw.cut("age", [*AGES, 65]))
+    return Stream("Adult", "chance", "income", frame.drop(columns="split"), groups)
+
+
+def diabetes(folder: Path) -> Stream:
+    """Progression of diabetes after a year; scikit-learn's."""
+    from sklearn.datasets import load_diabetes
+
+    frame = load_diabetes(as_frame=True, scaled=False).frame
+    groups = (gw.by("sex"), gw.cut("age", AGES), gw.cut("bmi", [25.0, 30.0]))
+    return Stream("diabetes", "points", "target", frame, groups)
+
+
+def fair(folder: Path) -> Stream:
+    """Time spent in extramarital affairs (Fair 1978); statsmodels' own."""
+    import statsmodels.api
+
+    frame = statsmodels.api.datasets.fair.load_pandas().data
+    names = ("rate_marriage", "religious", "children", "occupation", "educ")
+    return Stream("fair", "hours", "affairs", frame, tuple(gw.by(name) for name in names))
+
+
+def randhie(folder: Path) -> Stream:
+    """Visits to a doctor in a year (RAND health insurance experiment); statsmodels' own."""
+    import statsmodels.api
+
+    frame = statsmodels.api.datasets.randhie.load_pandas().data.iloc[:20_000]
+    names = ("idp", "hlthg", "hlthf", "hlthp")
+    groups = (*(gw.by(name) for name in names), gw.cut("disea", [5.0, 10.0, 15.0, 20.0]))
+    return Stream("randhie", "visits", "mdvis", frame, groups)
+
+
+def anes(folder: Path) -> Stream:
+    """Where people see themselves from left to right, in 1996; statsmodels' own."""
+    import statsmodels.api
+
+    frame = statsmodels.api.datasets.anes96.load_pandas().data
+    groups = (gw.by("TVnews"), gw.by("PID"), gw.by("educ"), gw.cut("age", [*AGES, 65]))
+    return Stream("anes96", "points", "selfLR", frame, groups)
+
+
+STREAMS: dict[str, Callable[[Path], Stream]] = {
+    "bike": bike,
+    "electricity": electricity,
+    "retail": retail,
+    "insurance": insurance,
+}
+SMALL: dict[str, Callable[[Path], Stream]] = {
+    "insurance": insurance,
+    "Adult": adult,
+    "diabetes": diabetes,
+    "fair": fair,
+    "randhie": randhie,
+    "anes96": anes,
+}
+"""At most 20,000 rows; the last four come with scikit-learn and statsmodels."""
