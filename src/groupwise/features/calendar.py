@@ -9,7 +9,7 @@ import numpy as np
 
 from groupwise.errors import FeatureError
 from groupwise.features.declared import Floats, Integers
-from groupwise.features.makers import Arrays, Setting, field_of
+from groupwise.features.makers import Arrays, Setting, field_of, names_in
 from groupwise.groups.columns import Column, Table
 from groupwise.groups.values import is_missing
 
@@ -18,6 +18,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
     "day": tuple(map(str, range(1, 32))),
     "weekday": (*("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),),
     "month": tuple(map(str, range(1, 13))),
+    "time": tuple(f"{minute // 60:02}:{minute % 60:02}" for minute in range(24 * 60)),
 }
 """The parts that are levels, and which these are."""
 ELAPSED = "elapsed"
@@ -37,34 +38,37 @@ class Calendar:
 
     column: str
     parts: tuple[str, ...] = PARTS
+    aside: tuple[str, ...] = ()
     kind: ClassVar[str] = "calendar"
     labelled: ClassVar[bool] = False
-    bends: ClassVar[tuple[str, ...]] = ()
     forbids: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str):
             raise FeatureError(f"calendar({self.column!r}). Give the name of a column.")
-        parts, known = self.parts, (*LEVELS, ELAPSED)
-        found = (parts,) if isinstance(parts, str) else parts
-        if not (
-            isinstance(found, Sequence)
-            and found
-            and all(one in known for one in found)
-            and len(set(found)) == len(found)
-        ):
-            raise FeatureError(f"parts={parts!r}. Give some of {', '.join(known)}.")
-        object.__setattr__(self, "parts", tuple(found))
+        for name, known in (("parts", (*LEVELS, ELAPSED)), ("aside", tuple(LEVELS))):
+            found = names_in(getattr(self, name), name)
+            if any(one not in known for one in found):
+                raise FeatureError(f"{name}={found!r}. Give some of {', '.join(known)}.")
+            object.__setattr__(self, name, found)
+        every = self.every
+        if not every or len(set(every)) < len(every):
+            raise FeatureError(f"calendar makes {every!r}. Give at least one part, and each once.")
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """All parts, features or not."""
+        return (*self.parts, *self.aside)
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that are made of every row."""
-        return tuple(f"{self.column} {part}" for part in self.parts)
+        return tuple(f"{self.column} {part}" for part in self.every)
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """The column is a feature through its parts."""
-        return (self.column,)
+        """The column is a feature through its parts, and some of these are none."""
+        return (self.column, *self.fields[len(self.parts) :])
 
     def start(self, setting: Setting) -> "CalendarMemory":
         """Nothing remembered."""
@@ -72,23 +76,24 @@ class Calendar:
 
     def to_dict(self) -> dict[str, Any]:
         """Its parameters."""
-        return {"column": self.column, "parts": list(self.parts)}
+        return {"column": self.column, "parts": list(self.parts), "aside": list(self.aside)}
 
 
-def calendar(column: str, parts: Sequence[str] = PARTS) -> Calendar:
+def calendar(column: str, parts: Sequence[str] = PARTS, aside: Sequence[str] = ()) -> Calendar:
     """A feature declaration: a date or moment by its parts.
 
-    ``hour``, ``day``, ``weekday`` and ``month`` are levels, as of text, which groups can be made of
-    too, as in ``gw.by("date hour")``; ``elapsed`` is the number of years since the first date that
-    was settled (0 before). A date without a time has no hour. Where every field is a feature, the
-    column is none besides.
+    ``hour``, ``day``, ``weekday``, ``month`` and ``time`` (hours and minutes) are levels, as of
+    text, which groups can be made of too, as in ``gw.by("date hour")``; ``elapsed`` is the number
+    of years since the first date that was settled (0 before). A date without a time has no hour.
+    Where every field is a feature, the column is none besides.
 
     Parameters
     ----------
     column : datetimes, dates, or text as ISO 8601 has it (2024-05-01, 2024-05-01T13:30). Parts are
         those of the clock that it was written by; where it says no zone, UTC. One that is missing
         has no parts.
-    parts : some of hour, day, weekday, month, elapsed.
+    parts : some of hour, day, weekday, month, time, elapsed.
+    aside : parts that are no features: they are there for groups, and for ``gw.past(by=...)``.
 
     >>> import datetime
     >>> import groupwise as gw
@@ -99,7 +104,7 @@ def calendar(column: str, parts: Sequence[str] = PARTS) -> Calendar:
     >>> ticket.names
     ['start hour=13', 'always_on']
     """
-    return Calendar(column, parts)  # type: ignore[arg-type]
+    return Calendar(column, parts, aside)  # type: ignore[arg-type]
 
 
 class Moment(NamedTuple):
@@ -110,6 +115,7 @@ class Moment(NamedTuple):
     weekday: int
     month: int
     time: int
+    moment: int
     """Microseconds since 1970, in UTC."""
 
 
@@ -133,20 +139,18 @@ def moment_of(value: Any, column: str) -> Moment | None:
     else:
         raise _no_date(column, value)
     if type(moment) is not datetime.datetime:  # which may be finer than microseconds
-        clock = moment.hour, moment.minute, moment.second, moment.microsecond
-        moment = datetime.datetime(
-            *(moment.year, moment.month, moment.day, *clock), tzinfo=moment.tzinfo, fold=moment.fold
-        )
+        exact = moment.hour, moment.minute, moment.second, moment.microsecond, moment.tzinfo
+        moment = datetime.datetime(moment.year, moment.month, moment.day, *exact, fold=moment.fold)
     plain = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
-    time = (plain - EPOCH) // MICROSECOND
-    hour = moment.hour if timed else -1
-    return Moment(hour, moment.day - 1, moment.weekday(), moment.month - 1, time)
+    clock = (moment.hour, 60 * moment.hour + moment.minute) if timed else (-1, -1)
+    day = moment.day - 1, moment.weekday(), moment.month - 1
+    return Moment(clock[0], *day, clock[1], (plain - EPOCH) // MICROSECOND)
 
 
 def _no_date(column: str, value: object) -> FeatureError:
     return FeatureError(
-        f"Field {column!r} holds {value!r}, which gw.calendar cannot read. Give a datetime, a date, "
-        "or text such as 2024-05-01 or 2024-05-01T13:30."
+        f"Field {column!r} holds {value!r}, which gw.calendar cannot read. Give a datetime, a "
+        "date, or text such as 2024-05-01 or 2024-05-01T13:30."
     )
 
 
@@ -182,12 +186,14 @@ def _vectorised(series: Any, timed: bool) -> dict[str, Integers]:
         found[there] = np.asarray(values, dtype=np.int64)
         return found
 
+    hour = kept.dt.hour().to_numpy() if timed else np.zeros(0)
     return {
-        "hour": laid(kept.dt.hour().to_numpy() if timed else -1),
+        "hour": laid(hour if timed else -1),
         "day": laid(kept.dt.day().to_numpy() - 1),
         "weekday": laid(kept.dt.weekday().to_numpy() - 1),
         "month": laid(kept.dt.month().to_numpy() - 1),
-        "time": laid(kept.dt.timestamp("us").to_numpy()),
+        "time": laid(60 * hour.astype(np.int64) + kept.dt.minute().to_numpy() if timed else -1),
+        "moment": laid(kept.dt.timestamp("us").to_numpy()),
         "there": there,
     }
 
@@ -198,7 +204,7 @@ class CalendarMemory:
     def __init__(self, maker: Calendar, origin: int | None = None) -> None:
         self.maker = maker
         self.origin = origin
-        self.named = list(zip(maker.parts, maker.fields, strict=True))
+        self.named = list(zip(maker.every, maker.fields, strict=True))
 
     def make(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The parts of a row's date."""
@@ -208,8 +214,8 @@ class CalendarMemory:
         made: dict[str, Any] = {}
         for part, name in self.named:
             if part == ELAPSED:
-                origin = moment.time if self.origin is None else self.origin
-                made[name] = float(moment.time - origin) / YEAR
+                origin = moment.moment if self.origin is None else self.origin
+                made[name] = float(moment.moment - origin) / YEAR
             else:
                 level = getattr(moment, part)
                 made[name] = LEVELS[part][level] if level >= 0 else None
@@ -219,12 +225,12 @@ class CalendarMemory:
         """Take note of the first date."""
         if self.origin is None:
             moment = moment_of(row[self.maker.column], self.maker.column)
-            self.origin = None if moment is None else moment.time
+            self.origin = None if moment is None else moment.moment
 
     def of_frame(self, table: Table, labels: Floats) -> "CalendarMemory":
         """Add the parts of every row's date to a table; the memory after its labels."""
         found = moments_of(table, self.maker.column)
-        there, times = found["there"], found["time"]
+        there, times = found["there"].astype(np.bool_), found["moment"]
         origin, first = self.origin, np.flatnonzero(there)
         if origin is None and len(first):
             origin = int(times[first[0]])

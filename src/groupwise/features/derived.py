@@ -26,7 +26,7 @@ NAMED: dict[str, Any] = {kind.kind: kind for kind in KINDS}
 PREFIX = "derived."
 """Of arrays in a file."""
 
-AnyFeatures: TypeAlias = Declared | Sequence[str | Maker | Mapping[str, Any]]
+AnyFeatures: TypeAlias = Declared | Sequence[Any]
 """The ``features`` of a model: makers may stand beside names, and beside mappings from names."""
 
 
@@ -86,20 +86,15 @@ class Derived:
         self.takes = tuple(dict.fromkeys(field for maker in makers for field in maker.takes))
         self.forbids = tuple(dict.fromkeys(name for maker in makers for name in maker.forbids))
         self._check_names(() if declared is None else tuple(declared))
-        self.memories: list[Memory] = []
         given = declared.items() if isinstance(declared, Mapping) else ()
         hashed = [field for field, one in given if isinstance(one, Hashed)]
-        made: tuple[str, ...] = ()
-        for maker in self.makers:
-            setting = Setting(
-                declared=None if declared is None else tuple(declared),
-                apart=frozenset([*groups.weight_columns, *self.takes, *hashed, *apart]),
-                made=made,
-                middle=0.5 if loss.ranged else 0.0,
-                largest=1.0 if loss.ranged else LARGEST_LABEL,
-            )
-            self.memories.append(maker.start(setting))
-            made += maker.bends
+        setting = Setting(
+            declared=None if declared is None else tuple(declared),
+            apart=frozenset([*groups.weight_columns, *self.takes, *hashed, *apart]),
+            middle=0.5 if loss.ranged else 0.0,
+            largest=1.0 if loss.ranged else LARGEST_LABEL,
+        )
+        self.memories: list[Memory] = [maker.start(setting) for maker in self.makers]
 
     def _check_names(self, declared: Sequence[Any]) -> None:
         """Refuse fields that would be made twice, or be there already."""

@@ -335,7 +335,7 @@ class Encoder:
             if self.declared is not None or not (field in self.apart or field in derived):
                 yield field, row[field]
         for field in derived:
-            if row[field] is not None:
+            if row[field] is not None and field not in self.apart:
                 yield field, row[field]
 
     def cell(self, field: str, value: Any, kind: FieldKind | None) -> float | str | None:
@@ -357,7 +357,8 @@ class Encoder:
         if not isinstance(value, _NUMBERS):
             raise FeatureError(
                 f"Field {field!r} holds {value!r} of type {type(value).__name__}, neither number "
-                "nor text. Convert it, or name the fields to use with features=[...]."
+                "nor text. Convert it, or name the fields to use with features=[...]; dates are "
+                f"read by features=[gw.calendar({field!r})]."
             )
         if kind == "text":
             raise changed_kind(field, value, kind)
@@ -418,7 +419,7 @@ class Encoder:
         if used is None:
             used = tuple(field for field in row if field not in self.apart)
         else:
-            used = (*used, *derived)
+            used = (*used, *(field for field in derived if field not in self.apart))
         if key in self._layouts or any(field not in self.kinds for field in used):
             return
         numbers = [field for field in used if self.kinds[field] == "number"]
