@@ -76,7 +76,7 @@ def test_a_column_that_is_declared_a_feature_is_one_too():
 
 
 def test_makers_of_features_leave_them_alone():
-    model = model_with(features=[gw.hinges()])
+    model = model_with(features=[gw.hinges(knots=[(50, 3)])])
     for row, label in stream(200):
         model.learn_one(row, label)
     assert any(name.startswith("u above") for name in model.feature_names)
