@@ -140,9 +140,10 @@ class FrameReplay:
 
 def joined(reduction: Reduction, found: Sequence[tuple[Figures, FrameMembership]]) -> FrameReplay:
     """What came of one frame after another."""
-    figures = (np.concatenate([one[i] for one, _ in found]) for i in range(3))
+    prediction, loss, expected = (np.concatenate([one[i] for one, _ in found]) for i in range(3))
     memberships = tuple(membership for _, membership in found)
-    return FrameReplay(*figures, path_of(reduction), memberships, reduction.loss.classes)
+    about = path_of(reduction), memberships, reduction.loss.classes
+    return FrameReplay(prediction, loss, expected, *about)
 
 
 # Arrays.

@@ -9,7 +9,7 @@ import numpy as np
 
 from groupwise.arrays import Vector
 from groupwise.errors import FeatureError
-from groupwise.groups.columns import Column, Table
+from groupwise.groups.columns import Column, Kind, Table
 from groupwise.losses import Loss
 
 _NUMBERS = (int, float, np.integer, np.floating, Decimal)
@@ -62,7 +62,7 @@ class Experts:
                     f"Expert {name!r} must have {rows} predictions, one for each row, not an array "
                     f"of {own.dtype} of shape {own.shape}."
                 )
-            kind = "boolean" if own.dtype.kind == "b" else "number"
+            kind: Kind = "boolean" if own.dtype.kind == "b" else "number"
             found[:, place] = self._of_column(Column(name, kind, rows, values=own))
         return self._scaled(found)
 

@@ -11,7 +11,7 @@ from groupwise.errors import ConfigurationError, DataError
 from groupwise.features import COLUMNS, hashed
 from groupwise.features.declared import Hashed
 from groupwise.files.labels import loss_for, task_for, task_warnings
-from groupwise.files.logged import Logged, find_logged
+from groupwise.files.logged import Logged, find_experts, find_logged
 from groupwise.files.scan import Kind, Profile, Scan, scan
 from groupwise.files.settings import LEVELS_WORD, NUMBER, PROBABILITY, Request, request_from
 from groupwise.files.source import opened
@@ -51,8 +51,9 @@ class Plan:
     """A run, decided.
 
     ``kinds`` has the columns that are read, and what they hold; ``logged`` the predictions of other
-    models; ``notes`` what was guessed or left out, for a proposal that is edited first;
-    ``looked_ahead`` what was learned from the whole file before its first row was predicted.
+    models, ``experts`` the columns of those that are an expert of every group; ``notes`` what was
+    guessed or left out, for a proposal that is edited first; ``looked_ahead`` what was learned from
+    the whole file before its first row was predicted.
     """
 
     target: str
@@ -66,6 +67,7 @@ class Plan:
     aggregator: str
     parameters: dict[str, float]
     kinds: dict[str, Kind]
+    experts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     logged: tuple[Logged, ...] = ()
     notes: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ class Plan:
             **self.parameters,
             "indicators": self.indicators,
             "intercept": self.intercept,
+            **({"experts": list(self.experts)} if self.experts else {}),
             "features": {
                 name: list(bounds) if isinstance(bounds, tuple) else word(bounds)
                 for name, bounds in self.features.items()
@@ -117,6 +120,7 @@ class Plan:
             features=self.features,
             indicators=self.indicators,
             intercept=self.intercept,
+            experts=self.experts,
         )
 
 
@@ -134,7 +138,7 @@ def planned(
     config: Path | None = None,
     predictions: Sequence[str] = (),
     strict: bool = True,
-    **options: str | bool | None,
+    **options: Any,
 ) -> Iterator[tuple[Scan, Plan]]:
     """A file, looked through once, and the plan that a TOML file and options ask for."""
     request = request_from(config, **options)
@@ -161,7 +165,9 @@ def make_plan(
         scan.column(name, "to leave out")
     request = request.read(list(scan.columns), scan.unknown)
     logged = find_logged(scan, task, label.name, predictions)
-    others = {label.name, *request.drop, *(column for one in logged for column in one.columns)}
+    experts = find_experts(scan, task, label.name, request.experts)
+    theirs = (column for one in logged for column in one.columns)
+    others = {label.name, *request.drop, *theirs, *experts}
     groups = propose_groups(scan, others) if request.groups is None else _groups(scan, request)
     indicators = request.indicators
     if indicators is None:  # not where a column has very many values
@@ -195,7 +201,8 @@ def make_plan(
             "No features always sum to 1, so the models have no intercept. "
             "Leave out --no-intercept (intercept = false) to give them one."
         )
-    read = dict.fromkeys([label.name, *features, *(c for one in groups for c in one.columns)])
+    grouped = (column for one in groups for column in one.columns)
+    read = dict.fromkeys([label.name, *features, *grouped, *experts])
     return Plan(
         target=label.name,
         task=task,
@@ -209,6 +216,7 @@ def make_plan(
             name: "text" if is_text(features.get(name, ())) else scan.columns[name].kind
             for name in read
         },
+        experts=experts,
         warnings=tuple(warnings),
         logged=logged,
         notes=tuple(notes),

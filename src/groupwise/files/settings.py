@@ -30,6 +30,7 @@ class Request:
     range: tuple[float, float] | None = None
     order: str | None = None
     drop: tuple[str, ...] = ()
+    experts: tuple[str, ...] = ()
     learner: str | None = None
     aggregator: str | None = None
     penalty: float | None = None
@@ -60,6 +61,7 @@ def request_from(config: Path | None, **options: Any) -> Request:
     for key in ("drop", "classes"):
         if options.get(key) is not None:
             options[key] = tuple(parse_names(options[key]))
+    options["experts"] = tuple(options.get("experts") or ()) or None
     request = read_config(config).with_options(**options)
     if request.task not in (None, *TASKS):
         raise ConfigurationError(f"There is no task {quoted(request.task)}: {', '.join(TASKS)}.")
@@ -101,6 +103,7 @@ def _request(found: dict[str, Any]) -> Request:
         "positive": _positive,
         "range": _pair,
         "drop": _texts,
+        "experts": _texts,
         "features": _features,
         "groups": _groups,
     }

@@ -130,8 +130,8 @@ def regret_table(
     """
     unit, experts = reduction.loss.unit, reduction.logged
     if against is not None and against not in experts:
-        known = ", ".join(map(repr, experts)) or "none: give some with experts=[...]"
-        raise ConfigurationError(f"There is no expert {against!r}. Known are {known}.")
+        named = ", ".join(map(repr, experts)) or "none: give some with experts=[...]"
+        raise ConfigurationError(f"There is no expert {against!r}. Known are {named}.")
     bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
     rows: list[dict[str, Any]] = []
     order = in_order(reduction.books, names, largest)
