@@ -39,6 +39,7 @@ LAYERS = {
             "ticket",
             "registry",
             "validation",
+            "reading",
             "replaying",
             "model",
         ),

@@ -63,8 +63,8 @@ class Ticket:
     """Will its label be learned from? Always, unless feedback is partial."""
     by_name: bool = False
     """Was it written by groupwise 0.1, which knew groups by name alone?"""
-    derived: Mapping[str, Any] | None = None
-    """What was made of the row by the labels settled then, where the model has makers."""
+    derived: Any = None
+    """What makers made of the row, by name, from the labels settled then; None without makers."""
 
     @property
     def whole(self) -> Mapping[str, Any]:

@@ -8,9 +8,9 @@ from groupwise.features.calendar import Calendar
 from groupwise.features.declared import (
     Declared,
     Floats,
-    Hashed,
     declared_from_json,
     declared_to_json,
+    read_declared,
 )
 from groupwise.features.encoding import Encoded
 from groupwise.features.makers import Arrays, Maker, Memory, Setting
@@ -26,7 +26,7 @@ NAMED: dict[str, Any] = {kind.kind: kind for kind in KINDS}
 PREFIX = "derived."
 """Of arrays in a file."""
 
-AnyFeatures: TypeAlias = Declared | Sequence[str | Maker | Mapping[str, Any]]
+AnyFeatures: TypeAlias = Declared | Sequence[Any]
 """The ``features`` of a model: makers may stand beside names, and beside mappings from names."""
 
 
@@ -56,6 +56,15 @@ def split(features: Any) -> tuple[Any, tuple[Maker, ...]]:
     return declared, makers
 
 
+def columns_of(features: Any) -> set[str] | None:
+    """The fields of rows that features are made of; None for all."""
+    declared, makers = split(features)
+    if declared is None:
+        return None
+    made = {name for maker in makers for name in maker.fields}
+    return {*declared, *(name for maker in makers for name in maker.reads)} - made
+
+
 class Derived:
     """The makers of a model with their memories: what they make of rows, in their order.
 
@@ -65,9 +74,17 @@ class Derived:
     declared : the fields that are features as they are, None for all.
     groups : the groups of the model.
     loss : whose labels are learned from.
+    apart : further fields that are no features.
     """
 
-    def __init__(self, makers: Sequence[Maker], declared: Any, groups: Groups, loss: Loss) -> None:
+    def __init__(
+        self,
+        makers: Sequence[Maker],
+        declared: Any,
+        groups: Groups,
+        loss: Loss,
+        apart: Sequence[str] = (),
+    ) -> None:
         self.makers = tuple(makers)
         for maker in self.makers:
             if maker.labelled and (loss.vector or loss.nodes > 1):
@@ -78,20 +95,15 @@ class Derived:
         self.takes = tuple(dict.fromkeys(field for maker in makers for field in maker.takes))
         self.forbids = tuple(dict.fromkeys(name for maker in makers for name in maker.forbids))
         self._check_names(() if declared is None else tuple(declared))
-        self.memories: list[Memory] = []
-        given = declared.items() if isinstance(declared, Mapping) else ()
-        hashed = [field for field, one in given if isinstance(one, Hashed)]
-        made: tuple[str, ...] = ()
-        for maker in self.makers:
-            setting = Setting(
-                declared=None if declared is None else tuple(declared),
-                apart=frozenset([*groups.weight_columns, *self.takes, *hashed]),
-                made=made,
-                middle=0.5 if loss.ranged else 0.0,
-                largest=1.0 if loss.ranged else LARGEST_LABEL,
-            )
-            self.memories.append(maker.start(setting))
-            made += maker.bends
+        _, ranges, hashed = read_declared(declared)
+        setting = Setting(
+            declared=None if declared is None else tuple(declared),
+            apart=frozenset([*groups.weight_columns, *self.takes, *hashed, *apart]),
+            ranges=ranges,
+            middle=0.5 if loss.ranged else 0.0,
+            largest=1.0 if loss.ranged else LARGEST_LABEL,
+        )
+        self.memories: list[Memory] = [maker.start(setting) for maker in self.makers]
 
     def _check_names(self, declared: Sequence[Any]) -> None:
         """Refuse fields that would be made twice, or be there already."""

@@ -35,7 +35,7 @@ from groupwise.features.declared import (
 from groupwise.features.frames import encode_frame
 from groupwise.groups import FrameMembership, Groups, Member
 from groupwise.groups.values import is_missing, value_name
-from groupwise.protocols import Row
+from groupwise.protocols import NOTHING, Row
 
 Numbers = TypeVar("Numbers", float, Floats)
 
@@ -234,7 +234,7 @@ class Encoder:
             values = np.frombuffer(bytearray(pack(*numbers, *(1.0 for _ in ones))))
         if order is not None:
             values = values[order]
-        return _as_row(Row, (indices, values, self.names, ()))
+        return _as_row(Row, (indices, values, self.names, (), NOTHING))
 
     def _ones(
         self, layout: Layout, row: Mapping[str, Any], awake: Sequence[Member]
@@ -335,7 +335,7 @@ class Encoder:
             if self.declared is not None or not (field in self.apart or field in derived):
                 yield field, row[field]
         for field in derived:
-            if row[field] is not None:
+            if row[field] is not None and field not in self.apart:
                 yield field, row[field]
 
     def cell(self, field: str, value: Any, kind: FieldKind | None) -> float | str | None:
@@ -357,7 +357,8 @@ class Encoder:
         if not isinstance(value, _NUMBERS):
             raise FeatureError(
                 f"Field {field!r} holds {value!r} of type {type(value).__name__}, neither number "
-                "nor text. Convert it, or name the fields to use with features=[...]."
+                "nor text. Convert it, or name the fields to use with features=[...]; dates are "
+                f"read by features=[gw.calendar({field!r})]."
             )
         if kind == "text":
             raise changed_kind(field, value, kind)
@@ -418,7 +419,7 @@ class Encoder:
         if used is None:
             used = tuple(field for field in row if field not in self.apart)
         else:
-            used = (*used, *derived)
+            used = (*used, *(field for field in derived if field not in self.apart))
         if key in self._layouts or any(field not in self.kinds for field in used):
             return
         numbers = [field for field in used if self.kinds[field] == "number"]

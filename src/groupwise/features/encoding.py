@@ -52,9 +52,9 @@ class Encoded:
         return f"{self.column} encoded", f"{self.column} known"
 
     @property
-    def bends(self) -> tuple[str, ...]:
-        """The mean may; what is known of it serves the mean."""
-        return self.fields[:1]
+    def reads(self) -> tuple[str, ...]:
+        """The field that it reads."""
+        return (self.column,)
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -107,16 +107,17 @@ class EncodedMemory:
 
     def make(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The fields that are made of a row."""
-        return dict(zip(self.fields, self._made(self._key(row)), strict=True))
+        return dict(zip(self.fields, self.made(self._key(row)), strict=True))
 
     def settle(self, row: Mapping[str, Any], made: Mapping[str, Any], label: float) -> None:
         """Take note of a label."""
-        self._settle(self._key(row), float(label))
+        self.note(self._key(row), float(label))
 
     def _key(self, row: Mapping[str, Any]) -> Key | None:
         return key_of(row, (self.maker.column,), "gw.encoded")
 
-    def _made(self, key: Key | None) -> tuple[float, float]:
+    def made(self, key: Key | None) -> tuple[float, float]:
+        """What is made of rows with this value."""
         count, total = self.overall
         usual, strength = total / count if count > 0.0 else self.setting.middle, self.maker.strength
         if key is None:
@@ -124,7 +125,8 @@ class EncodedMemory:
         count, total = self.records.get(key, self.records.blank)
         return (total + strength * usual) / (count + strength), count / (count + strength)
 
-    def _settle(self, key: Key | None, label: float) -> None:
+    def note(self, key: Key | None, label: float) -> None:
+        """Take note of a label of this value."""
         if key is not None:
             count, total = self.records.get(key, self.records.blank)
             self.records.put(key, [count + 1.0, total + label])
@@ -147,8 +149,8 @@ class EncodedMemory:
         else:  # what comes may push out what is there: one by one
             for t, label in enumerate(labels.tolist()):
                 key = None if codes[t] < 0 else keys[codes[t]]
-                made[:, t] = after._made(key)
-                after._settle(key, label)
+                made[:, t] = after.made(key)
+                after.note(key, label)
         for name, values in zip(self.fields, made, strict=True):
             table.add(Column(name, "number", table.length, values=values))
         return after

@@ -74,7 +74,8 @@ def encode_frame(encoder: "Encoder", frame: object, membership: FrameMembership)
             found.append(read(encoder, column, encoder.kinds.get(field), awake))
         except FeatureError as problem:
             problems.append(problem)
-    found.extend(_made_cells(encoder, column, awake) for column in table.made.values())
+    made = [column for name, column in table.made.items() if name not in encoder.apart]
+    found.extend(_made_cells(encoder, column, awake) for column in made)
     if problems:
         # What is wrong with a column as a whole comes first.
         raise min(problems, key=lambda one: -1 if one.row is None else one.row)

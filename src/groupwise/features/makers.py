@@ -6,6 +6,7 @@ memory, so what is made of a row is known before its label, however late labels 
 whose labels come at once, gives the same bits.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -34,8 +35,8 @@ class Setting(NamedTuple):
     """The fields that are features; None for all of them."""
     apart: frozenset[str]
     """Fields that are no features, or none as they are."""
-    made: tuple[str, ...]
-    """The fields that makers before it make of every row, if hinges may be made of them."""
+    ranges: Mapping[str, tuple[float, float]]
+    """Of the fields that are scaled, from where to where."""
     middle: float
     """What a label is taken to be while none is known."""
     largest: float
@@ -78,12 +79,12 @@ class Maker(Protocol):
         """The fields that are made of every row, whatever is remembered."""
 
     @property
-    def bends(self) -> tuple[str, ...]:
-        """Those of them that are numbers of which hinges may be made."""
+    def reads(self) -> tuple[str, ...]:
+        """The fields that it reads by name."""
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """Fields that are features through what is made of them, and not as they are."""
+        """Fields that are no features as they are, but through what is made of them."""
 
     @property
     def forbids(self) -> tuple[str, ...]:
@@ -173,22 +174,23 @@ def _names(table: Table, name: str, reader: str) -> tuple[list[str], Integers]:
     return names, np.array([*numbers, -1], dtype=np.int64)[column.distinct[1]]
 
 
-class Records(dict[Key, list[float]]):
+class Records(OrderedDict[Key, list[float]]):
     """A record of numbers for each key: of so many keys, those that were settled last.
 
     Records are replaced, never changed, so that a copy costs little.
     """
 
     def __init__(self, most: int, blank: Sequence[float]) -> None:
+        super().__init__()
         self.most = most
         self.blank = list(blank)
 
     def put(self, key: Key, record: list[float]) -> None:
         """Replace a record: it is the latest now, and the oldest goes if there is no room."""
-        self.pop(key, None)
-        if len(self) >= self.most:
-            del self[next(iter(self))]
         self[key] = record
+        self.move_to_end(key)
+        if len(self) > self.most:
+            self.popitem(last=False)
 
     def have_room(self, keys: Sequence[Key]) -> bool:
         """Is there room for these keys, whatever the order?"""

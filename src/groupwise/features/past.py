@@ -78,9 +78,9 @@ class Past:
         return (*labels, *rises)
 
     @property
-    def bends(self) -> tuple[str, ...]:
-        """All of them are numbers."""
-        return self.fields
+    def reads(self) -> tuple[str, ...]:
+        """The fields that it reads by name."""
+        return (*self.of, *self.by)
 
     @property
     def forbids(self) -> tuple[str, ...]:
@@ -167,11 +167,11 @@ class PastMemory:
 
     def make(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The fields that are made of a row."""
-        return dict(zip(self.fields, self._made(*self._keys(row)), strict=True))
+        return dict(zip(self.fields, self.made(*self._keys(row)), strict=True))
 
     def settle(self, row: Mapping[str, Any], made: Mapping[str, Any], label: float) -> None:
         """Take note of a label."""
-        self._settle(*self._keys(row), float(label))
+        self.note(*self._keys(row), float(label))
 
     def _keys(self, row: Mapping[str, Any]) -> tuple[Key | None, Key | None]:
         level = key_of(row, self.columns, "gw.past")
@@ -182,7 +182,8 @@ class PastMemory:
     def _cut(self) -> int:
         return len(self.maker.of)
 
-    def _made(self, level: Key | None, owner: Key | None) -> list[float]:
+    def made(self, level: Key | None, owner: Key | None) -> list[float]:
+        """What is made of rows with these keys."""
         record = None if level is None else self.levels.get(level)
         if record is None:
             count = len(self.maker.lags) + len(self.maker.mean)
@@ -212,7 +213,8 @@ class PastMemory:
             found.append(record[place] / record[place + 1])
         return found
 
-    def _settle(self, level: Key | None, owner: Key | None, label: float) -> None:
+    def note(self, level: Key | None, owner: Key | None, label: float) -> None:
+        """Take note of a label of these keys."""
         overall = self.overall
         self.overall = [overall[COUNT] + 1.0, overall[SUM] + label]
         if owner is None:
@@ -261,8 +263,8 @@ class PastMemory:
                     None if level[t] < 0 else levels[level[t]],
                     None if owner[t] < 0 else owners[owner[t]],
                 )
-                made[:, t] = after._made(*keys)
-                after._settle(*keys, label)
+                made[:, t] = after.made(*keys)
+                after.note(*keys, label)
         for name, values in zip(self.fields, made, strict=True):
             table.add(Column(name, "number", table.length, values=values))
         return after

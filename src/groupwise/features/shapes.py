@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,8 @@ from groupwise.features.makers import Arrays, Setting, field_of, names_in
 from groupwise.groups.columns import Booleans, Column, Table
 from groupwise.groups.values import is_missing, value_name
 
-KNOTS = ((100, 3), (1000, 7))
-"""After so many rows, so many knots."""
+KNOTS = ((256, (0.05, 0.275, 0.5, 0.725, 0.95)),)
+"""After so many rows, knots at these quantiles. The tails matter; more knots gain little."""
 MOST_ROWS = 100_000
 MOST_KNOTS = 1_000
 MOST_COLUMNS = 256
@@ -28,11 +28,10 @@ class Hinges:
     """Hinges of number fields; see :func:`hinges`."""
 
     columns: tuple[str, ...] | None = None
-    knots: tuple[tuple[int, int], ...] = KNOTS
+    knots: tuple[tuple[int, tuple[float, ...]], ...] = KNOTS
     kind: ClassVar[str] = "hinges"
     labelled: ClassVar[bool] = False
     fields: ClassVar[tuple[str, ...]] = ()
-    bends: ClassVar[tuple[str, ...]] = ()
     takes: ClassVar[tuple[str, ...]] = ()
     forbids: ClassVar[tuple[str, ...]] = ()
 
@@ -43,24 +42,23 @@ class Hinges:
                 raise FeatureError("hinges(columns=[]) makes nothing. Name one, or leave it out.")
         try:
             given = self.knots.items() if isinstance(self.knots, Mapping) else self.knots
-            found = tuple((rows, count) for rows, count in given)
-            fine = all(is_finite(one, int) for pair in found for one in pair)
+            found = tuple((rows, _quantiles(knots)) for rows, knots in given)
+            stages = [rows for rows, _ in found]
+            fine = all(is_finite(rows, int) and 2 <= rows <= MOST_ROWS for rows in stages)
+            fine = fine and len(stages) > 0 and stages == sorted(set(stages))
         except (TypeError, ValueError):
             fine = False
-        if fine and found:
-            rows, counts = zip(*found, strict=True)
-            fine = (
-                list(rows) == sorted(set(rows))
-                and list(counts) == sorted(set(counts))
-                and 2 <= rows[0] <= rows[-1] <= MOST_ROWS
-                and 1 <= counts[0] <= counts[-1] <= MOST_KNOTS
-            )
-        if not fine or not found:
+        if not fine:
             raise FeatureError(
-                f"knots={self.knots!r}. Give pairs (rows, knots), both ascending, such as "
-                f"{KNOTS!r}; at most {MOST_ROWS} rows and {MOST_KNOTS} knots."
+                f"knots={self.knots!r}. Give pairs (rows, knots): rows ascending, at most "
+                f"{MOST_ROWS}; knots a number up to {MOST_KNOTS}, or quantiles in (0, 1)."
             )
         object.__setattr__(self, "knots", found)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The fields that it reads by name."""
+        return self.columns or ()
 
     def start(self, setting: Setting) -> "HingesMemory":
         """Nothing remembered."""
@@ -69,26 +67,40 @@ class Hinges:
     def to_dict(self) -> dict[str, Any]:
         """Its parameters."""
         columns = None if self.columns is None else list(self.columns)
-        return {"columns": columns, "knots": [list(pair) for pair in self.knots]}
+        return {"columns": columns, "knots": [[rows, list(knots)] for rows, knots in self.knots]}
+
+
+def _quantiles(knots: object) -> tuple[float, ...]:
+    """Quantiles as they are, or so many even ones."""
+    if is_finite(knots, int):
+        count = cast(int, knots)
+        found = tuple(part / (count + 1) for part in range(1, count + 1))
+    else:
+        found = tuple(map(float, cast(Sequence[float], knots)))
+    if not 1 <= len(found) <= MOST_KNOTS or not all(0.0 < one < 1.0 for one in found):
+        raise ValueError
+    return found
 
 
 def hinges(
     columns: str | Sequence[str] | None = None,
-    knots: Sequence[tuple[int, int]] | Mapping[int, int] = KNOTS,
+    knots: Sequence[tuple[int, int | Sequence[float]]] | Mapping[int, Any] = KNOTS,
 ) -> Hinges:
     """A feature declaration: number fields bend at knots c, by the features [x − c]₊ / span.
 
-    Once a field was settled in so many rows, knots are put at so many inner quantiles of its
-    values, and stay; ``span`` is the range of these values. At a later stage only quantiles are
-    added that no earlier stage had. A knot lies strictly inside the range, so that a field that is
-    constant or 0/1 has none. A knot that is set along the stream is a feature that was 0 before:
-    the best linear model in hindsight is one of all features that there are by then.
+    Once a field was settled in so many rows, knots are put at quantiles of its values, and stay;
+    ``span`` is the range that is declared for the field, or else that of these values. At a later
+    stage only quantiles are added that no earlier stage had. A knot lies strictly inside the range
+    of these values, so that a field that is constant or 0/1 has none. A knot that is set along the
+    stream is a feature that was 0 before: the best linear model in hindsight is one of all features
+    that there are by then.
 
     Parameters
     ----------
-    columns : names; None for the number fields among the features (the first 256 of them), those
-        that makers of labels before this one make included.
-    knots : pairs (rows, knots). So many numbers are kept of each field until the last are set.
+    columns : names, also of fields that makers before this one make; None for the number fields
+        among the features (the first 256 of them).
+    knots : pairs (rows, knots), knots being quantiles, or a number of even ones. So many values are
+        kept of each field until its last knots are set.
 
     >>> import groupwise as gw
     >>> model = gw.Groupwise([], features=[gw.hinges("age", knots=[(4, 1)])])
@@ -108,15 +120,8 @@ class Knot(NamedTuple):
     span: float
 
 
-def height(x: float, knot: Knot) -> float:
-    """The hinge [x − c]₊ / span of a number."""
-    if x <= knot.place:
-        return 0.0
-    return min((x - knot.place) / knot.span, LARGEST)
-
-
 def heights(x: Floats, knot: Knot) -> Floats:
-    """The same of a column."""
+    """The hinge [x − c]₊ / span of every number of a column."""
     with np.errstate(over="ignore"):
         found = np.minimum((x - knot.place) / knot.span, LARGEST)
     return np.where(x <= knot.place, 0.0, found)
@@ -134,6 +139,19 @@ def number_in(value: Any) -> float | None:
         except (OverflowError, ValueError):
             return None
     return value if -LARGEST <= value <= LARGEST else None
+
+
+class Numbers(NamedTuple):
+    """A column of a frame: its numbers, which of them there are, and their rows."""
+
+    x: Floats
+    present: Booleans
+    rows: npt.NDArray[np.int64]
+
+    @classmethod
+    def none(cls, length: int) -> "Numbers":
+        """A column without any."""
+        return cls(np.zeros(length), np.zeros(length, dtype=np.bool_), np.zeros(0, dtype=np.int64))
 
 
 class HingesMemory:
@@ -156,8 +174,9 @@ class HingesMemory:
         made: dict[str, Any] = {}
         for field, knots in self.knots.items():
             x = number_in(row.get(field))
-            for knot in knots:
-                made[knot.name] = 0.0 if x is None else height(x, knot)
+            for name, place, span in knots:
+                above = 0.0 if x is None or x <= place else (x - place) / span
+                made[name] = min(above, LARGEST)
         return made
 
     def check(self, column: str, value: Any) -> None:
@@ -182,7 +201,7 @@ class HingesMemory:
             values.append(x)
             self.values[field] = values if len(values) < self.last else None
             if len(values) in self.stages:
-                self._set(field, self._found(field, np.array(values), row))
+                self.fix(field, self.knots_of(field, np.array(values), row))
 
     def _room(self) -> bool:
         return self.maker.columns is not None or len(self.values) < MOST_COLUMNS
@@ -196,26 +215,26 @@ class HingesMemory:
         for field in fields if setting.declared is None else setting.declared:
             if field not in setting.apart:
                 yield field
-        yield from setting.made
 
-    def _found(self, field: str, values: Floats, taken: Container[object]) -> list[Knot]:
+    def knots_of(self, field: str, values: Floats, taken: Container[object]) -> list[Knot]:
         """The knots to set when a field has these values: quantiles that no stage before had."""
         values = np.sort(values)
         low, high = float(values[0]), float(values[-1])
-        parts = self.stages[len(values)] + 1
-        before = [count + 1 for rows, count in self.maker.knots if rows < len(values)]
+        least, most = self.setting.ranges.get(field, (low, high))
+        before = [one for rows, had in self.maker.knots if rows < len(values) for one in had]
         places = [knot.place for knot in self.knots.get(field, ())]
         found = []
-        for part in range(1, parts):
-            place = float(values[part * len(values) // parts])
-            again = any(part * earlier % parts == 0 for earlier in before)
+        for quantile in self.stages[len(values)]:
+            place = float(values[int(quantile * len(values))])
             name = f"{field} above {value_name(place, field)}"
-            if low < place < high and not (again or place in places or name in taken):
+            again = quantile in before or place in places
+            if low < place < high and not again and name not in taken:
                 places.append(place)
-                found.append(Knot(name, place, high - low))
+                found.append(Knot(name, place, most - least))
         return found
 
-    def _set(self, field: str, knots: Sequence[Knot]) -> None:
+    def fix(self, field: str, knots: Sequence[Knot]) -> None:
+        """Set knots for good."""
         if knots:
             self.knots[field] = (*self.knots.get(field, ()), *knots)
 
@@ -239,22 +258,24 @@ class HingesMemory:
                     settled = int(column.rows[rows - len(values) - 1])
                     stages.append((settled, place, field, whole[:rows]))
             after.values[field] = whole.tolist() if len(whole) < self.last else None
-        for settled, _, field, values in sorted(stages, key=lambda one: one[:2]):
-            knots = after._found(field, values, table.names)
-            after._set(field, knots)
-            start.update((knot.name, settled + 1) for knot in knots)
-        counted = np.arange(table.length)
+        for settled, _, field, whole in sorted(stages, key=lambda one: one[:2]):
+            new_knots = after.knots_of(field, whole, table.names)
+            after.fix(field, new_knots)
+            start.update((knot.name, settled + 1) for knot in new_knots)
         for field, knots in after.knots.items():
             column = columns[field] if field in columns else Numbers.none(table.length)
             for knot in knots:
-                first = start.get(knot.name, 0)
-                if first < table.length:
-                    there = column.present & (counted >= first)
-                    values = np.where(there, heights(column.x, knot), 0.0)
-                    nulls = counted < first if first else None
-                    made = Column(knot.name, "number", table.length, values=values, nulls=nulls)
-                    table.add(made, lasting=False)
+                self._add(table, column, knot, start.get(knot.name, 0))
         return after
+
+    def _add(self, table: Table, column: Numbers, knot: Knot, first: int) -> None:
+        """Add the hinge of a column that has its knot from a row on."""
+        if first < table.length:
+            counted = np.arange(table.length)
+            x = np.where(column.present & (counted >= first), heights(column.x, knot), 0.0)
+            nulls = counted < first if first else None
+            made = Column(knot.name, "number", table.length, values=x, nulls=nulls)
+            table.add(made, lasting=False)
 
     def copy(self) -> "HingesMemory":
         """One that changes apart from this one."""
@@ -290,7 +311,7 @@ class HingesMemory:
             raise FeatureError("The saved values of fields with hinges do not fit them.")
         if knots.shape != (len(fields["knots"]), 2) or knots.dtype != np.float64:
             raise FeatureError("The saved knots do not fit their fields.")
-        if (np.abs(values) > LARGEST).any() or (np.abs(knots) > 2.0 * LARGEST).any():
+        if (np.abs(values) > LARGEST).any() or (np.abs(knots[:, 0]) > LARGEST).any():
             raise FeatureError("A saved value of a field with hinges is beyond what there is.")
         ends = np.cumsum([0, *counts]).tolist()
         self.values = dict.fromkeys(names)
@@ -299,23 +320,10 @@ class HingesMemory:
         for (field, name), (place, span) in zip(fields["knots"], knots.tolist(), strict=True):
             if field not in self.values or not isinstance(name, str) or span <= 0.0:
                 raise FeatureError("A saved knot is none.")
-            self._set(field, [Knot(name, place, span)])
+            self.fix(field, [Knot(name, place, span)])
         every = [knot.name for knots in self.knots.values() for knot in knots]
         if len(set(every)) < len(every) or len(names) > len(self.values):
             raise FeatureError("A saved knot or field occurs twice.")
-
-
-class Numbers(NamedTuple):
-    """A column of a frame: its numbers, which of them there are, and their rows."""
-
-    x: Floats
-    present: Booleans
-    rows: npt.NDArray[np.int64]
-
-    @classmethod
-    def none(cls, length: int) -> "Numbers":
-        """A column without any."""
-        return cls(np.zeros(length), np.zeros(length, dtype=np.bool_), np.zeros(0, dtype=np.int64))
 
 
 def _numbers(table: Table, field: str, memory: HingesMemory) -> Numbers:
