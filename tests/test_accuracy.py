@@ -84,6 +84,7 @@ def test_the_command_predicts_the_rows_in_their_order(stream):
     losses = {row["group"]: row["loss"] for row in outcome.rows}
     for name, rows in stream.members().items():
         assert losses[name] == pytest.approx((errors[rows] ** 2).sum())
+        np.testing.assert_array_equal(outcome.members[name], rows)
     assert np.abs(errors).max() > 0.1
 
 
@@ -102,7 +103,7 @@ def test_worse_than_single_is_counted_by_group(stream, monkeypatch):
             }
             for name, rows in stream.members().items()
         ]
-        return accuracy.Outcome(stream.label + error, rows)
+        return accuracy.Outcome(stream.label + error, rows, stream.members())
 
     monkeypatch.setattr(accuracy, "of_groupwise", outcome)
     found = accuracy.worse_than_single(stream)
@@ -129,7 +130,7 @@ def test_everything_is_measured_and_printed(stream, tmp_path):
     least = min(one.whole for key, one in found.items() if key[2] == name)
     assert f"{found[stream.name, True, accuracy.DECLARED].whole / least:.3f}" in verdict
     tables = (
-        accuracy.accuracy_table([stream], found),
+        accuracy.accuracy_table([stream], found, "declared"),
         accuracy.certificate_table({stream.name: [accuracy.worth(ours)] * 5}),
         accuracy.small_table({stream.name: accuracy.worse_than_single(stream)}),
     )
