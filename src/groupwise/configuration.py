@@ -12,7 +12,7 @@ from groupwise.validation import part_from_dict, part_to_save
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
 
-BEFORE = {"intercept": False, "max_levels": None, "recalibrate": None}
+BEFORE = {"intercept": False, "max_levels": None, "recalibrate": None, "experts": ()}
 """What models were like whose files do not say."""
 
 
@@ -34,6 +34,7 @@ def configuration_of(model: "Groupwise") -> dict[str, Any]:
         "intercept": model.intercept,
         "max_levels": model.max_levels,
         "recalibrate": layer_to_dict(model.recalibrate),
+        "experts": list(model.experts),
     }
 
 

@@ -11,8 +11,10 @@ from groupwise.configuration import arguments_from, configuration_of
 from groupwise.errors import ConfigurationError, FeatureError, TicketError, TooLargeError
 from groupwise.features import COLUMNS, AnyFeatures, Derived, Encoder, split
 from groupwise.features.declared import FieldKind
-from groupwise.groups import Group, Groups, Member
+from groupwise.features.experts import Experts
+from groupwise.groups import FrameMembership, Group, Groups, Member
 from groupwise.kernels import compiling
+from groupwise.learners.logged import Logged
 from groupwise.losses import Loss
 from groupwise.protocols import AnyAggregator, Awake, Play, Row
 from groupwise.reading import ReadFrame, frames_of, read_frame
@@ -20,13 +22,14 @@ from groupwise.recalibration import AnyLayer, GapTable, as_layer, recalibration_
 from groupwise.registry import Registry
 from groupwise.regret.calibration import CalibrationTable, calibration_table
 from groupwise.regret.table import RegretTable, regret_table
-from groupwise.replaying import Figures, FrameReplay, path_of, refuse_actions, run
+from groupwise.replaying import Figures, FrameReplay, joined, refuse_actions, run
 from groupwise.stream import Stream
 from groupwise.ticket import Settled, Ticket
 from groupwise.turns import LAST, Locked, Turn
 from groupwise.validation import (
     AnyLearner,
     as_aggregator,
+    as_experts,
     as_learners,
     as_loss,
     as_prior,
@@ -76,6 +79,10 @@ class Groupwise(Locked):
     recalibrate : True to map probabilities to better ones, with a map per group (``gw.Platt``), or
         ``gw.Gap(rate)``, which brings every group's mean gap to 0; for ``losses.Log()``.
     intersections : 2 adds the intersection of every two declared groups, as they are first seen.
+    experts : columns with predictions of other models, in the label's units; with log loss, of the
+        probability of 1, or of the second class. Each is an expert of every group, and no feature
+        unless it is named among these: on no group is the loss much above its own, by a certificate
+        (``model.regret(against=column)``).
 
     >>> import groupwise as gw
     >>> model = gw.Groupwise([gw.by("sex"), gw.by("smoker")], loss=gw.losses.Square(0, 50_000))
@@ -113,6 +120,7 @@ class Groupwise(Locked):
         intercept: bool = True,
         max_levels: int | None = COLUMNS,
         recalibrate: bool | AnyLayer | None = False,
+        experts: Sequence[str] | None = None,
     ) -> None:
         self.intersections = intersections
         self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
@@ -121,6 +129,7 @@ class Groupwise(Locked):
         self.learners = as_learners(learner, self.loss)
         self.aggregator = as_aggregator(aggregator, self.loss, play, clip)
         self.recalibrate = as_layer(recalibrate, self.loss, self.learners)
+        self.experts = as_experts(experts, self.loss, self.learners)
         self.features = features
         self.indicators = indicators
         self.intercept = intercept
@@ -129,15 +138,17 @@ class Groupwise(Locked):
         self.seed = checked_seed(seed)
         self.prior = as_prior(prior, self.learners)
         declared, makers = split(features)
-        self._derived = Derived(makers, declared, self.groups, self.loss) if makers else None
-        self._encoder = encoder_for(
-            self.learners, declared, indicators, self.groups, intercept, max_levels, self._derived
-        )
+        made = makers, declared, self.groups, self.loss, self.experts
+        self._derived = Derived(*made) if makers else None
+        self._logged = Experts(self.experts, self.loss, clip) if self.experts else None
+        parts = declared, indicators, self.groups, intercept, max_levels, self._derived
+        self._encoder = encoder_for(self.learners, *parts, self.experts)
         with compiling():
             width = len(self._encoder.declared or ())
             settings = play, clip, self.seed, width, always_on, self._encoder.intercept
-            parts = self.recalibrate, self.learners, self.aggregator, self.loss
-            self._reduction = reduction_for(*parts, *settings)
+            learners = *self.learners, *map(Logged, self.experts)
+            mixed = learners, self.aggregator, self.loss
+            self._reduction = reduction_for(self.recalibrate, *mixed, *settings)
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)
         self._key = os.urandom(KEY_BYTES)
@@ -164,6 +175,8 @@ class Groupwise(Locked):
             members, weights = self.groups.read(whole)
             encoder, number = self._encoder, self._next
             encoded = encoder.encode(whole, members, derived or ())
+            if self._logged is not None:
+                encoded = Row(*encoded[:4], self._logged.of_row(row))
             awake = self._registry.together.get(tuple(members))
             owner: object = encoder
             if awake is None or encoded.new:
@@ -180,20 +193,8 @@ class Groupwise(Locked):
             except TooLargeError:
                 raise encoder.refusal(whole, derived or ()) from None
             self._next = number + issue
-            return Ticket(
-                number,
-                dict(row),
-                members,
-                weights,
-                play,
-                self.loss,
-                self._version,
-                self._key,
-                owner,
-                awake,
-                encoded,
-                derived=derived,
-            )
+            issued = self.loss, self._version, self._key, owner, awake, encoded
+            return Ticket(number, dict(row), members, weights, play, *issued, derived=derived)
         finally:
             if mine:
                 lock.free.append(True)
@@ -245,6 +246,8 @@ class Groupwise(Locked):
         members = self._registry.of_ticket(ticket)
         awake, new = self._registry.awake(members, ticket.memberships)
         row = self._encoder.encode(ticket.whole, members, ticket.derived or ())
+        if self._logged is not None:
+            row = Row(*row[:4], self._logged.of_row(ticket.row))
         self._reserve(awake, new, row)
         self._reduction.learn(ticket.number, awake, row, label, late)
         self._registry.admit(new)
@@ -297,15 +300,17 @@ class Groupwise(Locked):
 
     # What was lost, and what can be said about it.
 
-    def regret(self, largest: int | None = None, progress: bool = False) -> RegretTable:
+    def regret(
+        self, largest: int | None = None, progress: bool = False, against: str | None = None
+    ) -> RegretTable:
         """Regret and certificate of every group over the settled rounds.
 
         ``largest`` asks only for so many groups: those with most rounds, the largest first.
-        ``progress`` shows a bar.
+        ``progress`` shows a bar. Regret is to the best in hindsight, or ``against`` an expert.
         """
         with self.lock:
-            known = self._registry.names, len(self._encoder.names)
-            return regret_table(self._reduction, *known, self._version, largest, progress)
+            known = self._registry.names, len(self._encoder.names), self._version
+            return regret_table(self._reduction, *known, largest, progress, against)
 
     def calibration(self, largest: int | None = None, of: Any = None) -> CalibrationTable:
         """Calibration of every group, or of the ``largest``: of probabilities, as issued.
@@ -429,29 +434,25 @@ class Groupwise(Locked):
         """
         refuse_actions(self._reduction)
         frames = iter(frames_of(frame))
-        found, memberships = [], []
         with self.lock:
             read = self._read(next(frames, None), target)  # the first before anything is copied
             with self.all_or_nothing():
-                found.append(self._replay(read, jobs, progress))
-                memberships.append(read.membership)
+                found = [self._replay(read, jobs, progress)]
                 for following in frames:
-                    read = self._read(following, target)
-                    found.append(self._replay(read, jobs, progress))
-                    memberships.append(read.membership)
+                    found.append(self._replay(self._read(following, target), jobs, progress))
         self._encoder.announce()
-        prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
-        about = path_of(self._reduction), tuple(memberships), self.loss.classes
-        return FrameReplay(prediction, loss, expected, *about)
+        return joined(self._reduction, found)
 
     def _read(self, frame: Any, target: str) -> ReadFrame:
         """A frame, read and checked. Changes nothing."""
         if frame is None:
             raise FeatureError("There is no frame to replay.")
         parts = self.loss, self.groups, self._encoder, self._registry
-        return read_frame(frame, target, *parts, self._derived)
+        return read_frame(frame, target, *parts, self._derived, self._logged)
 
-    def _replay(self, read: ReadFrame, jobs: int | None, progress: bool) -> Figures:
+    def _replay(
+        self, read: ReadFrame, jobs: int | None, progress: bool
+    ) -> tuple[Figures, FrameMembership]:
         """Predict and learn the rows of a frame."""
         registry, rows = self._registry, read.rows
         numbers = np.arange(len(registry), len(registry) + len(read.groups))
@@ -466,7 +467,7 @@ class Groupwise(Locked):
         self._settled.add_range(self._next, self._next + rows.labels.size)
         self._next += rows.labels.size
         self._version += read.learned
-        return figures
+        return figures, read.membership
 
     # Snapshots.
 

@@ -17,6 +17,8 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.losses import Loss
 
+NOTHING: Vector = np.zeros(0)
+
 
 class Row(NamedTuple):
     """One individual as numbers: features by position in ``names``, those left out are 0."""
@@ -26,6 +28,8 @@ class Row(NamedTuple):
     names: Sequence[str]
     new: tuple[Any, ...] = ()
     """The features that this row is the first to have; their names come last in ``names``."""
+    logged: Vector = NOTHING
+    """What other models predict for it, scaled; not features."""
 
     def without_zeros(self) -> "Row":
         """The same row, zeros left out."""

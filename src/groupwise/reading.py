@@ -8,6 +8,7 @@ import numpy as np
 from groupwise.arrays import Vector
 from groupwise.errors import FeatureError, LabelError
 from groupwise.features import Derived, EncodedFrame, Encoder
+from groupwise.features.experts import Experts
 from groupwise.groups import FrameMembership, Groups, Member, Table
 from groupwise.kernels.cells import Cells, of_sparse
 from groupwise.losses import Loss
@@ -46,6 +47,7 @@ class ReadFrame(NamedTuple):
                 whole.weights[entries],
                 whole.labels[start:stop],
                 whole.features,
+                whole.logged[start:stop],
             )
 
 
@@ -63,6 +65,7 @@ def read_frame(
     encoder: Encoder,
     registry: Registry,
     derived: Derived | None,
+    experts: Experts | None,
 ) -> ReadFrame:
     """Read and check a frame. Changes nothing."""
     import narwhals as nw
@@ -87,6 +90,8 @@ def read_frame(
     names = [*encoder.names, *(feature.name for feature in encoded.new)]
     features = Cells(*of_sparse(encoded.indptr, encoded.indices, encoded.values))
     rows = Chunk(features, membership.indptr, numbers, membership.weights, labels, names)
+    if experts is not None:
+        rows = rows._replace(logged=experts.of_frame(table))
     return ReadFrame(rows, membership, encoded, new, derived)
 
 

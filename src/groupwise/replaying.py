@@ -3,7 +3,7 @@
 Arrays are read and checked chunk by chunk; a frame is checked whole before anything changes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.class_names import ClassName
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
+from groupwise.features.experts import Experts
 from groupwise.groups import ALWAYS_ON, FrameMembership
 from groupwise.kernels import cells, compiling
 from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import compress
+from groupwise.learners.logged import Logged
 from groupwise.losses import Loss
 from groupwise.progress import progress_bar
 from groupwise.protocols import AnyAggregator
@@ -30,6 +32,7 @@ from groupwise.validation import (
     MASSES,
     AnyLearner,
     as_aggregator,
+    as_experts,
     as_learners,
     as_loss,
     checked_seed,
@@ -135,6 +138,14 @@ class FrameReplay:
         raise IndexError(row)
 
 
+def joined(reduction: Reduction, found: Sequence[tuple[Figures, FrameMembership]]) -> FrameReplay:
+    """What came of one frame after another."""
+    prediction, loss, expected = (np.concatenate([one[i] for one, _ in found]) for i in range(3))
+    memberships = tuple(membership for _, membership in found)
+    about = path_of(reduction), memberships, reduction.loss.classes
+    return FrameReplay(prediction, loss, expected, *about)
+
+
 # Arrays.
 
 
@@ -145,6 +156,8 @@ class Inputs(NamedTuple):
     labels: Vector
     members: Any
     feature_names: tuple[str, ...]
+    logged: Vector
+    """What experts predict, scaled, with a column for each."""
 
     def entries(self) -> int:
         """How many pairs of a row and a group that it is in there are."""
@@ -175,9 +188,9 @@ class Replay:
     _start: Callable[[int | None], Stream]
     _reduction: Reduction
 
-    def regret(self) -> RegretTable:
-        """The regret table over the whole stream."""
-        return self._table(self._reduction)
+    def regret(self, against: str | None = None) -> RegretTable:
+        """The regret table over the whole stream; perhaps ``against`` an expert."""
+        return self._table(self._reduction, against)
 
     def calibration(self, of: Any = None) -> CalibrationTable:
         """Calibration of every group, where predictions are probabilities: of one class."""
@@ -205,10 +218,10 @@ class Replay:
         curves = recorder.curves()
         return {name: curves[name] for name in self.names}
 
-    def _table(self, reduction: Reduction) -> RegretTable:
+    def _table(self, reduction: Reduction, against: str | None = None) -> RegretTable:
         inputs = self._inputs
         features, settled = len(inputs.feature_names), inputs.labels.size
-        return regret_table(reduction, list(self.names), features, settled)
+        return regret_table(reduction, list(self.names), features, settled, against=against)
 
 
 def replay(
@@ -228,6 +241,7 @@ def replay(
     keep: Sequence[str] = KEEP,
     progress: bool = False,
     recalibrate: bool | AnyLayer | None = False,
+    experts: Mapping[str, ArrayLike] | None = None,
 ) -> Replay:
     """Run Algorithm 1 over a whole stream of arrays, taken as they are.
 
@@ -244,6 +258,8 @@ def replay(
     jobs : threads; one per core by default. The numbers do not depend on it.
     keep : which of "advice" and "weights" to keep.
     progress : show a progress bar.
+    experts : T predictions of other models, in the label's units, by the models' names; see
+        :class:`groupwise.Groupwise`.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -255,6 +271,9 @@ def replay(
     """
     loss = as_loss(loss)
     inputs, names = _validate(X, y, membership, names, loss)
+    theirs = {} if experts is None else experts
+    if not isinstance(theirs, Mapping):
+        raise ConfigurationError("experts must be a mapping from name to predictions.")
     unknown = [item for item in keep if item not in KEEP]
     if unknown:
         raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
@@ -262,11 +281,14 @@ def replay(
     chosen = as_aggregator(aggregator, loss, play, clip)
     masses = _masses(prior, len(names), baseline, mass_of_everybody(learners))
     seed, layer = checked_seed(seed), as_layer(recalibrate, loss, learners)
+    logged = Experts(as_experts(list(theirs), loss, learners), loss, clip)
+    inputs = inputs._replace(logged=logged.of_arrays(theirs, inputs.labels.size))
+    everyone = *learners, *map(Logged, logged.columns)
     everybody = np.arange(len(names))
     width = len(inputs.feature_names)
 
     def start(jobs: int | None) -> Stream:
-        reduction = reduction_for(layer, learners, chosen, loss, play, clip, seed)
+        reduction = reduction_for(layer, everyone, chosen, loss, play, clip, seed)
         refuse_actions(reduction)
         reduction.reserve(everybody, width, everybody, masses)
         return Stream(reduction, baseline, 0, jobs)
@@ -314,7 +336,7 @@ def _validate(
             f"there are {len(names)}, {len(set(names))} of them different."
         )
     feature_names = tuple(f"x{i}" for i in range(features.shape[1]))
-    return Inputs(features, scaled, members, feature_names), tuple(names)
+    return Inputs(features, scaled, members, feature_names, np.zeros((0, 0))), tuple(names)
 
 
 def _array(values: ArrayLike, name: str, error: type[Exception]) -> Vector:
@@ -376,6 +398,7 @@ def _chunks(reduction: Reduction, inputs: Inputs, first: int, last: int) -> Iter
             *_members(inputs.members, rows),
             inputs.labels[rows],
             inputs.feature_names,
+            inputs.logged[rows],
         )
 
 

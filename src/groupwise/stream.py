@@ -38,6 +38,9 @@ def rows_at_a_time(reduction: Reduction, groups: int, features: int) -> int:
     return min(CHUNK * min(8, 1 + groups // 16_384), max(1, REMEMBERED // each))
 
 
+NONE: Vector = np.zeros((0, 0))
+
+
 class Chunk(NamedTuple):
     """Some consecutive rows: features, awake groups, scaled labels."""
 
@@ -47,6 +50,8 @@ class Chunk(NamedTuple):
     weights: Vector
     labels: Vector
     features: Sequence[str]
+    logged: Vector = NONE
+    """What other models predict, scaled: a row for each, with a column per model."""
 
 
 class Outcome(NamedTuple):
@@ -79,7 +84,8 @@ class Work:
         self.thoughts: Vector | None = None
         self.reached: int | None = None
         """The row of this chunk that was last asked for, or not settled."""
-        self.cells, self.indptr, self.groups, self.weights, self.labels, self.names = chunk
+        self.cells, self.indptr, self.groups, self.weights, self.labels, self.names = chunk[:6]
+        self.logged = chunk.logged if chunk.logged.size else np.zeros((self.labels.size, 0))
         self.features = len(self.names)
         self.parts = Parts(*subsequences(self.indptr, self.groups, slots))
         self.queue = np.zeros(1, dtype=np.int64)
@@ -99,7 +105,8 @@ class Work:
             if part.start < part.stop:
                 self.reached = t
                 awake = Awake(self.groups[part], self.weights[part])
-                yield part, self.number + t, awake, Row(*self.cells.row(t), self.names), label
+                row = Row(*self.cells.row(t), self.names, (), self.logged[t])
+                yield part, self.number + t, awake, row, label
 
 
 class Stream:

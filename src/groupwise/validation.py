@@ -59,6 +59,31 @@ def as_learners(
     return learners
 
 
+def as_experts(
+    experts: Sequence[str] | None, loss: Loss, learners: Sequence[Any]
+) -> tuple[str, ...]:
+    """The columns of predictions that come with the rows, checked."""
+    if not experts and not isinstance(experts, str):
+        return ()
+    whole = isinstance(experts, (list, tuple)) and all(isinstance(one, str) for one in experts)
+    if not whole or len(set(experts)) < len(experts):
+        raise ConfigurationError(
+            f"experts={experts!r}: give a list of different columns, each with the predictions of "
+            'one model, as in experts=["theirs"].'
+        )
+    if loss.nodes > 1:
+        raise ConfigurationError(
+            f"An expert is one column, and there are {loss.nodes + 1} classes: experts are for "
+            "numbers, and for the probability of one of two classes."
+        )
+    if not loss.convex or any(hasattr(one, "context_width") for one in learners):
+        raise ConfigurationError(
+            "Experts predict numbers or probabilities, which can be averaged: they are for "
+            "losses.Square, losses.Absolute and losses.Log, and for learners such as Ridge."
+        )
+    return tuple(experts)
+
+
 def as_aggregator(
     aggregator: AnyAggregator | None, loss: Loss, play: str | None = None, clip: bool = True
 ) -> AnyAggregator:
@@ -130,11 +155,12 @@ def encoder_for(
     intercept: bool,
     max_levels: int | None,
     derived: Derived | None = None,
+    experts: Sequence[str] = (),
 ) -> Encoder:
     """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
     widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
     if not widths:
-        apart = () if derived is None else derived.takes
+        apart = experts if derived is None else (*derived.takes, *experts)
         return Encoder(features, indicators, groups, intercept, max_levels, apart)
     if derived is not None:
         raise ConfigurationError("A context is made of declared numbers: leave the makers out.")

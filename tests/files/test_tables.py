@@ -110,3 +110,35 @@ def test_sentences():
 @pytest.mark.parametrize(("best", "rounds", "count"), [(1e-9, 100, 1), (1.0, 100, 0), (0.0, 5, 0)])
 def test_a_label_that_the_features_give_exactly_is_pointed_out(best, rounds, count):
     assert len(afterwards([row("always_on", rounds, 1.0, best=best)], "pay", PAY)) == count
+
+
+EXPERT = [
+    {**one, "loss of mine": lost, "certificate against mine": 1.0}
+    for one, lost in zip(ROWS, (1.0, 30.0, 8.0, 42.0), strict=True)
+]
+
+
+def test_an_expert_beside_us():
+    table = group_table(PAY.ranked(EXPERT), PAY, "Groups", experts=["mine"])
+    assert [column.title for column in table.columns] == [
+        *("group", "rounds", "mine", "groupwise", "single model", "best in hindsight"),
+        *("groupwise", "single model", "certificate", "regret", "certificate"),
+    ]
+    assert table.spans[-2:] == [("regret", 3), ("against mine", 2)]
+    cells = {line[0].text: line for line in table.rows}
+    assert cells["b"][2].text == "0.548"  # √(30 / 100)
+    assert [cell.text for cell in cells["b"]][-2:] == ["−2.50", "0.50"]  # (25 − 30) / 2, 1 / 2
+    assert cells["b"][-2].mark == "good"
+    assert [cell.text for cell in cells["a"]][-2:] == ["5.00", "0.50"]
+    assert cells["a"][-2].mark == "bad"
+    both = group_table(EXPERT, PAY, "Groups", {"mine": "baseline_regret"}, experts=["mine"])
+    assert [column.title for column in both.columns].count("mine") == 2  # error and regret, once
+
+
+def test_a_sentence_about_an_expert():
+    assert PAY.beside(EXPERT, "mine") == (
+        "Expert mine is typically off by 0.5292 on everybody, groupwise by 0.5354. Groupwise is "
+        "worse on 1 of 3 groups, most on a: by 0.6, not 0.4."
+    )
+    better = [{**one, "loss of mine": 99.0} for one in EXPERT[1:3]]
+    assert PAY.beside(better, "mine") == "On no group is groupwise noticeably worse than mine."

@@ -91,6 +91,27 @@ Drop = Annotated[
     str | None,
     typer.Option(metavar="COLUMNS", help="Columns to leave out.", show_default=False),
 ]
+Experts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expert",
+        metavar="COLUMN",
+        help="The column of another model's predictions, or of its probabilities for the positive "
+        "value: an expert of every group, than which groupwise is never much worse, and neither "
+        "feature nor group. Again for a further one.",
+        show_default=False,
+    ),
+]
+ExpertsHere = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expert",
+        metavar="COLUMN",
+        help="The column of an expert's predictions, where it has another name than in the run: "
+        "once for each expert, in their order.",
+        show_default=False,
+    ),
+]
 LabelRange = Annotated[
     str | None,
     typer.Option(
@@ -177,7 +198,10 @@ def show_summary(finished: "Finished") -> None:
     from groupwise.files.tables import summary
     from groupwise.report.tables import console, show
 
-    show(console(), summary(finished.rows, finished.measure, finished.players))
+    table = summary(
+        finished.rows, finished.measure, finished.players, experts=finished.plan.experts
+    )
+    show(console(), table)
     for sentence in finished.verdicts:
         typer.echo(sentence)
     if finished.plan.task.is_chance:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from groupwise.cli.options import Jobs, Rows, Snapshot, Target, tell, warn
+from groupwise.cli.options import ExpertsHere, Jobs, Rows, Snapshot, Target, tell, warn
 from groupwise.errors import OutputError
 
 
@@ -28,7 +28,8 @@ def regret(
         typer.echo("The model has seen no row yet.")
         return
     first = None if every else FIRST
-    show(console(), summary(measure.ranked(table.rows), measure, first=first))
+    ranked = measure.ranked(table.rows)
+    show(console(), summary(ranked, measure, first=first, experts=table.experts))
     typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")
     if any(row["best_kind"] == "bracket" for row in table.rows):
         typer.echo(
@@ -41,6 +42,7 @@ def predict(
     model: Snapshot,
     rows: Rows,
     target: Target = None,
+    expert: ExpertsHere = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Write there, not to standard output.")
     ] = None,
@@ -55,7 +57,7 @@ def predict(
     from groupwise.files.source import opened
 
     with opened(rows) as source:
-        count = snapshots.predict(model, source, target, out)
+        count = snapshots.predict(model, source, target, out, expert or ())
     if out is not None:
         tell(out, f"{count:,} predictions in {out}")
 
@@ -64,6 +66,7 @@ def learn(
     model: Snapshot,
     rows: Rows,
     target: Target = None,
+    expert: ExpertsHere = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE.gw", help="Write the model there, not over the old one."),
@@ -93,7 +96,7 @@ def learn(
         warn(f"waiting for {place}, which another process is learning into.")
 
     with opened(rows) as source:
-        learned = snapshots.learn(model, source, target, place, jobs, waiting)
+        learned = snapshots.learn(model, source, target, place, jobs, waiting, expert or ())
     tell(
         place,
         f"{learned.rows:,} rows learned, {learned.settled:,} in all; {learned.told}. The model is "

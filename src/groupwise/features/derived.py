@@ -74,9 +74,17 @@ class Derived:
     declared : the fields that are features as they are, None for all.
     groups : the groups of the model.
     loss : whose labels are learned from.
+    apart : further fields that are no features.
     """
 
-    def __init__(self, makers: Sequence[Maker], declared: Any, groups: Groups, loss: Loss) -> None:
+    def __init__(
+        self,
+        makers: Sequence[Maker],
+        declared: Any,
+        groups: Groups,
+        loss: Loss,
+        apart: Sequence[str] = (),
+    ) -> None:
         self.makers = tuple(makers)
         for maker in self.makers:
             if maker.labelled and (loss.vector or loss.nodes > 1):
@@ -90,7 +98,7 @@ class Derived:
         _, ranges, hashed = read_declared(declared)
         setting = Setting(
             declared=None if declared is None else tuple(declared),
-            apart=frozenset([*groups.weight_columns, *self.takes, *hashed]),
+            apart=frozenset([*groups.weight_columns, *self.takes, *hashed, *apart]),
             ranges=ranges,
             middle=0.5 if loss.ranged else 0.0,
             largest=1.0 if loss.ranged else LARGEST_LABEL,

@@ -35,7 +35,7 @@ from groupwise.features.declared import (
 from groupwise.features.frames import encode_frame
 from groupwise.groups import FrameMembership, Groups, Member
 from groupwise.groups.values import is_missing, value_name
-from groupwise.protocols import Row
+from groupwise.protocols import NOTHING, Row
 
 Numbers = TypeVar("Numbers", float, Floats)
 
@@ -234,7 +234,7 @@ class Encoder:
             values = np.frombuffer(bytearray(pack(*numbers, *(1.0 for _ in ones))))
         if order is not None:
             values = values[order]
-        return _as_row(Row, (indices, values, self.names, ()))
+        return _as_row(Row, (indices, values, self.names, (), NOTHING))
 
     def _ones(
         self, layout: Layout, row: Mapping[str, Any], awake: Sequence[Member]

@@ -58,6 +58,7 @@ class Nats(Measure):
     shares: Mapping[str, Sequence[float]] = field(default_factory=dict)
     classes: Sequence[str] = ()
     axis: ClassVar[str] = "regret, nats"
+    words: ClassVar[tuple[str, str]] = ("has a mean log loss of", "of")
     slow: ClassVar[bool] = True
 
     @classmethod

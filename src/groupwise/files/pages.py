@@ -8,6 +8,7 @@ from groupwise.files import chances
 from groupwise.files.chances import Nats
 from groupwise.files.settings import CLASSES
 from groupwise.files.tables import (
+    AGAINST,
     BEST,
     OURS,
     SINGLE,
@@ -69,11 +70,13 @@ def _page(done: "Finished", title: str, lead: Sequence[str]) -> str:
     players = {shown(name, 30): key for name, key in done.players.items()}
 
     def section(title: str, anchor: str, chosen: Sequence[Row], note: str, *text: str) -> Section:
-        table = group_table(chosen, measure, title, players, note)
+        experts = done.plan.experts
+        table = group_table(chosen, measure, title, players, note, experts=experts)
         return Section(title, anchor, [*text, table])
 
+    against = [AGAINST.format(name=shown(name, 30)) for name in done.plan.experts]
     sections = [
-        section(heading, "groups", worst_rows, measure.note),
+        section(heading, "groups", worst_rows, " ".join([measure.note, *against])),
         Section("Regret over time", "curves", [_curves(done)]),
     ]
     if isinstance(measure, Nats):
@@ -195,6 +198,7 @@ def _facts(done: "Finished") -> dict[str, dict[str, str]]:
             "The label's past": _listed([shown(one, 60) for one in plan.told_past]),
             "Numbers bend": "yes" if plan.hinges else "no",
             "Groups are features too": "yes" if plan.indicators else "no",
+            **({"Experts": _listed([shown(x, 60) for x in plan.experts])} if plan.experts else {}),
             "Numbers per row": f"{done.features:,}",
             "Order of the rows": "as in the file"
             if plan.order is None

@@ -15,7 +15,7 @@ from groupwise.features.encoding import Encoded
 from groupwise.features.past import Past
 from groupwise.features.shapes import KNOTS, MOST_COLUMNS
 from groupwise.files.labels import loss_for, task_for, task_warnings
-from groupwise.files.logged import Logged, find_logged
+from groupwise.files.logged import Logged, find_experts, find_logged
 from groupwise.files.making import Dates, dates_in, part_names, proposed_past, with_needed
 from groupwise.files.proposals import (
     BENT,
@@ -61,8 +61,9 @@ class Plan:
     """A run, decided.
 
     ``kinds`` has the columns that are read, and what they hold; ``logged`` the predictions of other
-    models; ``notes`` what was guessed or left out, for a proposal that is edited first;
-    ``looked_ahead`` what was learned from the whole file before its first row was predicted.
+    models, ``experts`` the columns of those that are an expert of every group; ``notes`` what was
+    guessed or left out, for a proposal that is edited first; ``looked_ahead`` what was learned from
+    the whole file before its first row was predicted.
     """
 
     target: str
@@ -76,6 +77,7 @@ class Plan:
     aggregator: str
     parameters: dict[str, float]
     kinds: dict[str, Kind]
+    experts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     logged: tuple[Logged, ...] = ()
     notes: tuple[str, ...] = ()
@@ -98,6 +100,7 @@ class Plan:
             **self.parameters,
             "indicators": self.indicators,
             "intercept": self.intercept,
+            **({"experts": list(self.experts)} if self.experts else {}),
             "hinges": self.hinges,
             "past": self.plain_past,
             "features": {name: word(bounds) for name, bounds in self.features.items()},
@@ -165,6 +168,7 @@ class Plan:
             features=self.declared,
             indicators=self.indicators,
             intercept=self.intercept,
+            experts=self.experts,
         )
 
 
@@ -182,7 +186,7 @@ def planned(
     config: Path | None = None,
     predictions: Sequence[str] = (),
     strict: bool = True,
-    **options: str | bool | None,
+    **options: Any,
 ) -> Iterator[tuple[Scan, Plan]]:
     """A file, looked through once, and the plan that a TOML file and options ask for."""
     request = request_from(config, **options)
@@ -208,7 +212,9 @@ def make_plan(
     for name in request.drop:
         scan.column(name, "to leave out")
     logged = find_logged(scan, task, label.name, predictions)
-    others = {label.name, *request.drop, *(column for one in logged for column in one.columns)}
+    experts = find_experts(scan, task, label.name, request.experts)
+    theirs = (column for one in logged for column in one.columns)
+    others = {label.name, *request.drop, *theirs, *experts}
     dates, parts = dates_in(scan, request.order, others)
     scan = replace(scan, columns={**scan.columns, **parts})
     request = request.read(list(scan.columns), scan.unknown)
@@ -255,7 +261,8 @@ def make_plan(
             "No features always sum to 1, so the models have no intercept. "
             "Leave out --no-intercept (intercept = false) to give them one."
         )
-    read = dict.fromkeys([label.name, *features, *(c for one in groups for c in one.columns)])
+    grouped = (column for one in groups for column in one.columns)
+    read = dict.fromkeys([label.name, *features, *grouped, *experts])
     read |= dict.fromkeys(column for one in past for column in (*one.of, *one.by))
     return Plan(
         target=label.name,
@@ -271,6 +278,7 @@ def make_plan(
             for name in read
             if name not in parts
         },
+        experts=experts,
         warnings=tuple(warnings),
         logged=logged,
         notes=tuple(notes),

@@ -43,6 +43,7 @@ class Request:
     range: tuple[float, float] | None = None
     order: str | None = None
     drop: tuple[str, ...] = ()
+    experts: tuple[str, ...] = ()
     learner: str | None = None
     aggregator: str | None = None
     penalty: float | None = None
@@ -81,6 +82,7 @@ def request_from(config: Path | None, **options: Any) -> Request:
     for key in ("drop", "classes"):
         if options.get(key) is not None:
             options[key] = tuple(parse_names(options[key]))
+    options["experts"] = tuple(options.get("experts") or ()) or None
     request = read_config(config).with_options(**options)
     if request.task not in (None, *TASKS):
         raise ConfigurationError(f"There is no task {quoted(request.task)}: {', '.join(TASKS)}.")
@@ -122,6 +124,7 @@ def _request(found: dict[str, Any]) -> Request:
         "positive": _positive,
         "range": _pair,
         "drop": _texts,
+        "experts": _texts,
         "features": _features,
         "groups": _groups,
         "past": _past,

@@ -9,6 +9,7 @@ from groupwise.files.text import amount, quoted, shown
 from groupwise.groups import ALWAYS_ON
 from groupwise.protocols import BRACKET
 from groupwise.regret.certificate import LOOSE, PROVED, VACUOUS, VOID
+from groupwise.regret.table import CERTIFIED, LOST
 from groupwise.report.tables import Cell, Column, Table
 
 OURS, SINGLE, BEST = "groupwise", "single model", "best in hindsight"
@@ -42,6 +43,11 @@ UNTOLD = (
     "fitted to so few afterwards may fit anything."
 )
 
+AGAINST = (
+    "Against {name}: loss beyond that of its predictions, which are an expert of every group, and "
+    "what that cannot be above; below 0 it is beaten."
+)
+
 Row = dict[str, Any]
 
 
@@ -61,10 +67,15 @@ def title_of(group: str, longest: int = NAME) -> str:
 
 
 def mean_loss(row: Row, regret: str | None = "regret") -> float:
-    """The loss per round, by the key of the regret; of the best in hindsight without key."""
+    """The loss per round, by the key of the regret; of the best in hindsight without key.
+
+    An expert's loss is what its key has.
+    """
     if regret is not None and row[regret] is None:
         return math.nan
-    total = float(row["best_loss"]) + (0.0 if regret is None else float(row[regret]))
+    total = 0.0 if regret is None else float(row[regret])
+    if regret is None or not regret.startswith(LOST):
+        total += float(row["best_loss"])
     return max(total, 0.0) / max(float(row["rounds"]), 1.0)
 
 
@@ -80,6 +91,8 @@ class Measure:
     unit: float = 1.0
     enough: int = ENOUGH
     axis: ClassVar[str] = "regret"
+    words: ClassVar[tuple[str, str]] = ("is typically off by", "by")
+    """What is said of a figure, and of a second one."""
     slow: ClassVar[bool] = False
     """Is regret along the way known at a few moments alone, and of the largest groups?"""
 
@@ -181,6 +194,32 @@ class Measure:
             f"hindsight, by {amount(self.figure(row, None))}."
         )
 
+    def beside(self, rows: Sequence[Row], name: str) -> str:
+        """A sentence or two about an expert: where it is better than we are, if anywhere."""
+        key, (has, of) = f"{LOST}{name}", self.words
+        every = [row for row in rows if row["group"] == ALWAYS_ON]
+        said = "".join(
+            f"Expert {shown(name)} {has} {amount(self.figure(row, key))} on everybody, groupwise "
+            f"{of} {amount(self.figure(row))}. "
+            for row in every
+        )
+        ahead = {
+            row["group"]: self.figure(row) / self.figure(row, key)
+            for row in rows
+            if row not in every
+            and not self.is_small(row)
+            and _mark(self.figure(row), self.figure(row, key)) == "bad"
+        }
+        if not ahead:
+            return f"{said}On no group is groupwise noticeably worse than {shown(name)}."
+        most = max(ahead, key=lambda group: ahead[group])
+        row = next(row for row in rows if row["group"] == most)
+        return (
+            f"{said}Groupwise is worse on {len(ahead):,} of {len(rows) - len(every):,} groups, "
+            f"most on {title_of(most)}: {of} {amount(self.figure(row))}, not "
+            f"{amount(self.figure(row, key))}."
+        )
+
     def gained(self, row: Row) -> str:
         """A sentence about the group on which most is gained."""
         return (
@@ -208,13 +247,16 @@ def group_table(
     others: Mapping[str, str] | None = None,
     note: str = "",
     narrow: bool = False,
+    experts: Sequence[str] = (),
 ) -> Table:
     """A row per group. ``others`` are further players: heading to the key of their regret."""
     single, best = ("single", "hindsight") if narrow else (SINGLE, BEST)
     players = {**(others or {}), OURS: "regret", single: "baseline_regret"}
+    theirs = {shown(name, 30): f"{LOST}{name}" for name in experts if name not in (others or {})}
     status = measure.shows_status(rows)
     # Decimals that give the largest error about four digits, and all of them the same.
-    errors = [measure.figure(row, key) for row in rows for key in players.values()]
+    everyone = {**theirs, **players}
+    errors = [measure.figure(row, key) for row in rows for key in everyone.values()]
     largest = max(filter(math.isfinite, errors), default=0.0)
     digits = 2 if largest <= 0.0 else min(8, max(0, 3 - math.floor(math.log10(largest))))
     about = [column for row in rows[:1] for column, _ in measure.about(row)]
@@ -222,28 +264,41 @@ def group_table(
         Column("group", numeric=False),
         Column("rounds"),
         *about,
-        *(Column(name, measure.heading) for name in (*players, best)),
+        *(Column(name, measure.heading) for name in (*everyone, best)),
         *(Column(name, "regret") for name in players),
         Column("certificate", "regret"),
+        *(
+            Column(what, f"against {shown(name, 30)}")
+            for name in experts
+            for what in ("regret", "certificate")
+        ),
         *([Column("status", numeric=False)] if status else []),
     )
     return Table(
         title,
         columns,
-        tuple(_cells(row, measure, players, status, digits, narrow) for row in rows),
+        tuple(
+            _cells(row, measure, (theirs, players, experts), status, digits, narrow) for row in rows
+        ),
         note,
     )
 
 
 def _cells(
-    row: Row, measure: Measure, players: Mapping[str, str], status: bool, digits: int, narrow: bool
+    row: Row,
+    measure: Measure,
+    everyone: tuple[Mapping[str, str], Mapping[str, str], Sequence[str]],
+    status: bool,
+    digits: int,
+    narrow: bool,
 ) -> tuple[Cell, ...]:
+    theirs, players, experts = everyone
     faint = "faint" if measure.is_small(row) else ""
     single = measure.figure(row, "baseline_regret")
     name = title_of(row["group"], NARROW_NAME if narrow else NAME)
     cells = [Cell(name), Cell(amount(row["rounds"]), faint)]
     cells += [Cell(text, faint) for _, text in measure.about(row)]
-    for key in players.values():
+    for key in (*theirs.values(), *players.values()):
         error = measure.figure(row, key)
         mark = faint or (_mark(error, single) if key != "baseline_regret" else "")
         cells.append(Cell(fixed(error, digits), mark))
@@ -253,6 +308,15 @@ def _cells(
         empty = key == "certificate" and row["status"] in (LOOSE, VACUOUS, VOID)
         decimals = 0 if abs(value) >= 1000 else 2  # losses of a whole round, to a hundredth
         cells.append(Cell(fixed(value, decimals), "faint" if empty else faint))
+    for name in experts:
+        lost = float(row[f"{LOST}{name}"])
+        ours, error = measure.figure(row), measure.figure(row, f"{LOST}{name}")
+        for value, mark in (
+            (row["regret"] + row["best_loss"] - lost, _mark(ours, error)),
+            (row[f"{CERTIFIED}{name}"], "faint" if row["status"] == VOID else ""),
+        ):
+            scaled = value / measure.unit
+            cells.append(Cell(fixed(scaled, 0 if abs(scaled) >= 1000 else 2), faint or mark))
     if status:
         cells.append(Cell(f"{row['status']}{', few rows' * is_fitted(row)}", faint))
     return tuple(cells)
@@ -290,9 +354,10 @@ def summary(
     measure: Measure,
     others: Mapping[str, str] | None = None,
     first: int | None = FIRST,
+    experts: Sequence[str] = (),
 ) -> Table:
     """The first groups of many, narrow enough for a terminal."""
     title = f"{len(rows):,} groups, the worst first"
     if first is not None and len(rows) > first:
         title = f"The {first} worst of {len(rows):,} groups"
-    return group_table(rows[:first], measure, title, others, narrow=True)
+    return group_table(rows[:first], measure, title, others, narrow=True, experts=experts)

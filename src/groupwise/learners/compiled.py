@@ -283,7 +283,7 @@ class Crew(Bank):
         """The advice of every awake group as ``said[0]``; ``said[1]`` is for the weights."""
         said = np.empty((2, len(awake.groups), self._experts))
         place = awake.address or stretch.addressed(awake)
-        indices, values, _, _ = row
+        indices, values, _, _, _ = row
         while answer := self._advise(self._address, place, indices, values, said):
             if answer == stretch.TOO_LARGE:
                 raise TooLargeError("A feature is not a finite number of at most 1e100.")
@@ -295,7 +295,7 @@ class Crew(Bank):
     ) -> Vector:
         """The same as of now, with room for losses; then learners and sums are updated."""
         place = awake.address or stretch.addressed(awake)
-        indices, values, _, _ = row
+        indices, values, _, _, _ = row
         while True:
             answer = self._step(
                 self._address, place, indices, values, label, stands_for, self._said

@@ -1,11 +1,14 @@
 """The regret table: one row per group."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from groupwise.arrays import Vector
+from groupwise.errors import ConfigurationError
 from groupwise.groups import ALWAYS_ON
 from groupwise.progress import stepping
 from groupwise.protocols import BRACKET, Hindsight
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from groupwise.reduction import Reduction
 
 LOSSES = ("loss", "realised_loss")
+LOST, CERTIFIED = "loss of ", "certificate against "
+"""Before the name of an expert: its loss, and by how much ours can exceed that at most."""
 NOTES = 5
 """So many groups' notes are printed below a table."""
 SHOWN = (
@@ -55,10 +60,15 @@ class RegretTable(Printed):
     labels are, and regret against it says little. ``note`` is what to know about the best.
     ``comparator`` says what ``best_loss`` is the loss of. Groups that happen to have the same name
     have a row each; ``table[name]`` is the first of them, the one that appeared first.
+
+    Of every expert that came with the rows, in a column such as ``theirs``, a row has ``loss of
+    theirs`` and ``certificate against theirs``, by which ``loss`` can exceed it at most; below 0 it
+    is beaten by as much. ``model.regret(against="theirs")`` is a table about it alone.
     """
 
     comparator: str = "the best linear model in hindsight"
     settled: int = 0
+    experts: tuple[str, ...] = ()
 
     words: ClassVar[frozenset[str]] = frozenset({"group", "status"})
 
@@ -67,10 +77,11 @@ class RegretTable(Printed):
         left_out = {"best_high", "best_kind"} if not self._brackets() else set()
         if not any(row.get("few_rows") for row in self.rows):
             left_out.add("few_rows")
-        for key in ("payments", "recalibration"):
+        beside = [f"{what}{name}" for name in self.experts for what in (LOST, CERTIFIED)]
+        for key in ("payments", "recalibration", *beside):
             if not any(key in row for row in self.rows):
                 left_out.add(key)
-        return [key for key in SHOWN if key not in left_out]
+        return [key for key in (*SHOWN, *beside) if key not in left_out]
 
     def _brackets(self) -> bool:
         return any(row.get("best_kind") == BRACKET for row in self.rows)
@@ -111,15 +122,26 @@ def regret_table(
     settled: int,
     largest: int | None = None,
     progress: bool = False,
+    against: str | None = None,
 ) -> RegretTable:
-    """The table for groups 0 … len(names) − 1, or for the ``largest`` of them."""
-    unit = reduction.loss.unit
+    """The table for groups 0 … len(names) − 1, or for the ``largest`` of them.
+
+    Regret is to the best of the class or, where it is ``against`` one, to an expert.
+    """
+    unit, experts = reduction.loss.unit, reduction.logged
+    if against is not None and against not in experts:
+        named = ", ".join(map(repr, experts)) or "none: give some with experts=[...]"
+        raise ConfigurationError(f"There is no expert {against!r}. Known are {named}.")
     bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
     rows: list[dict[str, Any]] = []
     order = in_order(reduction.books, names, largest)
     for g in stepping(order, "best in hindsight", progress, "groups"):
         own = totals(reduction.books.of(g))
-        known = reduction.hindsight(g, features) or Hindsight(float(own.expert_loss.min()))
+        theirs = {name: Hindsight(float(own.expert_loss[k])) for name, k in experts.items()}
+        if against is None:
+            known = reduction.hindsight(g, features) or _least(own.expert_loss, experts)
+        else:
+            known = theirs[against]
         best = known.best
         loss, baseline = float(own.loss[0]), float(own.baseline_loss[0])
         issued = reduction.issued_loss(g)
@@ -146,8 +168,20 @@ def regret_table(
             "status": certificate.status,
             "note": known.note,
         }
+        if against is None:
+            for name, expert in theirs.items():
+                bound = certify(reduction, own, g, expert, bounds[g], moved).total
+                row |= {f"{LOST}{name}": unit * expert.best, f"{CERTIFIED}{name}": bound}
         if issued is not None:
             row |= {**dict.fromkeys(LOSSES, unit * issued), "recalibration": unit * moved}
             row["regret"] += unit * moved
         rows.append(row)
-    return RegretTable(rows, reduction.comparator, settled)
+    if against is not None:
+        return RegretTable(rows, f"the predictions in {against!r}", settled)
+    return RegretTable(rows, reduction.comparator, settled, tuple(experts))
+
+
+def _least(losses: Vector, experts: Mapping[str, int]) -> Hindsight:
+    """What a group's own best learner lost; experts that came with the rows are none."""
+    learners = np.delete(losses, list(experts.values()))
+    return Hindsight(float(learners.min()))
