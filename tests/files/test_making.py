@@ -101,6 +101,7 @@ class TestDates:
             times = [START + step * i for i in range(count)]
             texts = [str(time if timed else time.date()) for time in times]
             maker, levels = worthwhile("d", ISO, pa.chunked_array([texts]))
+            assert maker is not None
             assert {name.removeprefix("d ") for name in levels} == {*maker.every} - {"elapsed"}
             return maker.parts, maker.aside
 
@@ -346,6 +347,28 @@ def test_text_with_many_values(tmp_path):
         assert [warning for warning in plan.warnings if "'unique' is left out" in warning]
     with planned(str(data), target="y", groups="many") as (_, plan):
         assert plan.features == {"many": gw.encoded("many"), "few": None}
+
+
+def test_names_that_are_taken_are_not_made(tmp_path):
+    """A file may have the hour, or its label's past, as columns of its own."""
+    rows = [
+        (
+            START + i * datetime.timedelta(hours=6),
+            6 * i % 24,
+            i % 11 / 2,
+            f"n{i % 60}",
+            0.5 * i,
+            i % 13,
+        )
+        for i in range(150)
+    ]
+    header = ("time", "time hour", "y 1 ago", "name", "name known", "y")
+    data = write_rows(tmp_path / "d.csv", header, rows)
+    with planned(str(data), target="y", order="time") as (_, plan):
+        assert plan.features["time"] == Calendar("time", ("weekday", "month", "elapsed"))
+        assert "name" not in plan.features
+        assert all(one.by for one in plan.past)
+    succeed("run", data, "--target", "y", "--order", "time", "--out", tmp_path / "out")
 
 
 def test_hinges_where_numbers_are_few(tmp_path):

@@ -77,13 +77,12 @@ def propose_features(
     for name, profile in scan.columns.items():
         text, many = profile.kind == "text", profile.distinct
         repeated = profile.values is not None and 2 * many <= profile.rows
+        fit = labelled and not {*encoded(name).fields} & scan.columns.keys()
         if name in others or name in weights:
             continue
         if name in dates:
             features[name] = dates[name]
-        elif (
-            labelled and text and many > LEVELS and repeated and not (indicators and name in named)
-        ):
+        elif fit and text and many > LEVELS and repeated and not (indicators and name in named):
             features[name] = encoded(name)
         elif name in covered:
             continue
