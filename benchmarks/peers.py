@@ -3,12 +3,13 @@
 All with the settings that they come with. What a row holds is the same for all: its numbers, its
 texts, and the declared groups that it is in. Linear models and Vowpal Wabbit get a 1 for the text
 and the groups of a row; river's trees, which take what is absent for unknown and can find groups
-themselves, a 0/1 feature for every text that is ever seen; Mondrian forests, whose every node holds
-a range for every feature, the number of the text; LightGBM categories. Labels are scaled to [0, 1]
+themselves, a 0/1 feature for every text that is ever seen; the number of the text where there are
+many, and for Mondrian forests, whose every node holds a range of every feature; LightGBM
+categories. Labels are scaled to [0, 1]
 by their range, which groupwise is told too: the steps of some depend on it. River's models get
 numbers scaled to [0, 1] likewise, and have its scaler before them; not for numbers of few values,
 such as a season that is 1 for a thousand rows: the first 2 would be thirty standard deviations
-away, and end a linear regression.
+away, and end a linear regression (which is also tried without the scaler).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +23,7 @@ from benchmarks.real_streams import Stream
 Row = dict[str, Any]
 Predictor = Callable[[Stream], NDArray[np.float64]]
 FEW = 24
-"""A number with so few values is taken as it is."""
+"""Numbers and texts of so few values are taken one by one."""
 FIRST = 100
 """Rows before the first fit of what is refitted at every doubling."""
 
@@ -56,32 +57,35 @@ def flat_rows(stream: Stream) -> Iterator[Row]:
         yield {**numbers, **texts, **inside}
 
 
-def dense_rows(stream: Stream) -> Iterator[Row]:
-    """Numbers, and a 0 or 1 for every text of the stream."""
-    fields = stream.fields
-    texts = fields.select_dtypes(exclude="number")
-    absent = {f"{name}={value}": 0.0 for name in texts for value in texts[name].unique()}
+def dense_rows(stream: Stream, few: int = FEW) -> Iterator[Row]:
+    """Numbers, and a 0 or 1 for every text of a column of few; else the number of the text."""
+    texts = stream.fields.select_dtypes(exclude="number")
+    levels = {name: texts[name].unique().tolist() for name in texts}
+    many = {
+        name: {value: place for place, value in enumerate(values)}
+        for name, values in levels.items()
+        if len(values) > few
+    }
+    flat = [name for name in levels if name not in many]
+    absent = {f"{name}={value}": 0.0 for name in flat for value in levels[name]}
     for row in plain_rows(stream):
-        numbers = {name: value for name, value in row.items() if name not in texts}
-        yield {**absent, **numbers, **{f"{name}={row[name]}": 1.0 for name in texts}}
+        numbers = {name: value for name, value in row.items() if name not in levels}
+        codes = {name: float(places[row[name]]) for name, places in many.items()}
+        yield {**numbers, **codes, **absent, **{f"{name}={row[name]}": 1.0 for name in flat}}
 
 
 def coded_rows(stream: Stream) -> Iterator[Row]:
-    """Numbers, and for a text how many others came before it for the first time."""
-    numbers: dict[tuple[str, str], int] = {}
-    for row in plain_rows(stream):
-        yield {
-            name: numbers.setdefault((name, value), len(numbers))
-            if isinstance(value, str)
-            else value
-            for name, value in row.items()
-        }
+    """Numbers, and the number of every text."""
+    return dense_rows(stream, 0)
 
 
 def of_river(
-    make: Callable[[], Any], rows: Callable[[Stream], Iterable[Row]], intercept: bool = False
+    make: Callable[[], Any],
+    rows: Callable[[Stream], Iterable[Row]],
+    intercept: bool = False,
+    standard: bool = True,
 ) -> Predictor:
-    """A model of river's behind a scaler for the numbers; what was text stays as it is.
+    """A model of river's behind its scaler for numbers, if ``standard``; texts stay as they are.
 
     With ``intercept``, a feature that is always 1, for models that have none of their own.
     """
@@ -89,16 +93,15 @@ def of_river(
     def predict(stream: Stream) -> NDArray[np.float64]:
         from river import compose, preprocessing
 
-        numbers = stream.fields.select_dtypes("number")
-        low, width = numbers.min().to_dict(), (numbers.max() - numbers.min()).to_dict()
-        wide = [name for name in numbers if numbers[name].nunique() > FEW]
+        ranges = stream.ranges
+        wide = [name for name in ranges if standard and stream.frame[name].nunique() > FEW]
         scaled = compose.Select(*wide) | preprocessing.StandardScaler()
-        model = (scaled + compose.Discard(*wide)) | make()
+        model = ((scaled + compose.Discard(*wide)) | make()) if wide else make()
         labels = scaled_labels(stream)
         said = np.zeros(len(labels))
         for t, (row, label) in enumerate(zip(rows(stream), labels.tolist(), strict=True)):
-            for name in low:
-                row[name] = (row[name] - low[name]) / (width[name] or 1.0)
+            for name, (low, high) in ranges.items():
+                row[name] = (row[name] - low) / ((high - low) or 1.0)
             if intercept:
                 row["always"] = 1.0
             play = model.predict_one(row)
@@ -190,6 +193,7 @@ def of_lightgbm(stream: Stream) -> NDArray[np.float64]:
 
 RIVER: dict[str, Predictor] = {
     "river LinearRegression": of_river(_linear, flat_rows),
+    "river LinearRegression, no scaler": of_river(_linear, flat_rows, standard=False),
     "river BayesianLinearRegression": of_river(_bayesian, flat_rows, intercept=True),
     "river ARFRegressor": of_river(_adaptive_forest, dense_rows),
     "river HoeffdingAdaptiveTreeRegressor": of_river(_adaptive_tree, dense_rows),

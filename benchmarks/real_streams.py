@@ -1,26 +1,26 @@
 """Real streams in order, the groups that are declared for each, and what everybody is given.
 
-A table is read as it is; dates become hour, weekday, month and days since the first row, and the
-past labels that a row may know of stand beside its other fields, if asked for. Nobody gets a
-feature that another does not get. The groups are fixed here, whatever a model proposes.
+A table is read as it is; dates become hour, minute, weekday, month and days since the first row,
+and the past labels that a row may know of stand beside its other fields, if asked for. Nobody gets
+a feature that another does not get. The groups are fixed here, whatever a model proposes.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 import groupwise as gw
+from groupwise.errors import FeatureError
+from groupwise.features.derived import Derived
+from groupwise.features.past import Past
 from groupwise.groups import Group
+from groupwise.groups.columns import as_table
 from groupwise.groups.family import Groups
 
-LAGS = (1, 2)
-MEANS = (0.9, 0.99)
 AGES = [25, 35, 45, 55]
 
 
@@ -28,9 +28,9 @@ AGES = [25, 35, 45, 55]
 class Stream:
     """Rows in the order in which they are predicted, with their labels in the column ``target``.
 
-    ``season`` is after how many rows (of the same ``series``) the past repeats itself; None where
-    rows have no order, and so no past. ``file`` is the table that they come from, its rows in the
-    order of the column ``order``, or of the file; ``unfit`` are columns of it that tell the label.
+    ``makers`` are those of past labels; none where rows have no order, and so no past. ``past`` are
+    the fields that they have made. ``file`` is the table that the rows come from, in the order of
+    its column ``order``, or of the file; ``unfit`` are columns of it that tell the label.
     """
 
     name: str
@@ -38,9 +38,8 @@ class Stream:
     target: str
     frame: pd.DataFrame
     groups: tuple[Group, ...]
-    season: int | None = None
-    series: str | None = None
-    past: bool = False
+    makers: tuple[Past, ...] = ()
+    past: tuple[str, ...] = ()
     file: Path | None = None
     order: str | None = None
     unfit: tuple[str, ...] = ()
@@ -51,63 +50,53 @@ class Stream:
         return self.frame[self.target].to_numpy(float)
 
     @property
+    def loss(self) -> gw.losses.Square:
+        """Square loss on the range of the labels."""
+        return gw.losses.Square(float(self.label.min()), float(self.label.max()))
+
+    @property
     def fields(self) -> pd.DataFrame:
         """What a prediction may use."""
         return self.frame.drop(columns=self.target)
 
-    def head(self, rows: int) -> "Stream":
-        """The first rows."""
-        return replace(self, frame=self.frame.iloc[:rows])
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """The range of every number; what was made of labels is of scaled ones, or their rises."""
+        numbers = self.fields.select_dtypes("number")
+        own = {name: (numbers[name].min(), numbers[name].max()) for name in numbers}
+        return own | dict.fromkeys(self.past, (0.0, 1.0))
 
     def with_past(self) -> "Stream":
-        """The same rows with past labels beside their fields."""
-        assert self.season is not None
-        series = None if self.series is None else self.frame[self.series].to_numpy()
-        known = past_labels(self.label, series, (*LAGS, self.season), MEANS)
-        return replace(self, frame=pd.concat([self.frame, known], axis=1), past=True)
+        """The same rows, and beside their fields what is made of the labels before them."""
+        table = as_table(self.fields, FeatureError)
+        derived = Derived(self.makers, None, Groups((), True), self.loss)
+        derived.of_frame(table, self.loss.encode_many(self.label))
+        made = pd.DataFrame({name: column.values for name, column in table.made.items()})
+        frame = pd.concat([self.frame, made], axis=1)
+        return replace(self, frame=frame, past=tuple(made.columns))
 
-    def members(self, groups: Sequence[Group] | None = None) -> dict[str, NDArray[np.int64]]:
-        """The rows of each group: of the declared ones unless others are given."""
-        found = Groups(self.groups if groups is None else groups, False).of_frame(self.frame)
+    def members(self) -> dict[str, NDArray[np.int64]]:
+        """The rows of each declared group."""
+        found = Groups(self.groups, False).of_frame(self.frame)
         row = np.repeat(np.arange(len(self.frame)), np.diff(found.indptr))
         return {name: row[found.indices == g] for g, name in enumerate(found.names)}
 
 
-def past_labels(
-    labels: NDArray[np.float64],
-    series: NDArray[Any] | None,
-    lags: Sequence[int],
-    means: Sequence[float],
-) -> pd.DataFrame:
-    """What is known of earlier labels (of the same series) when a row comes; 0 before the first.
-
-    A mean with decay γ is Σ γ^k y / Σ γ^k over the labels k rows back.
-    """
-    columns = {f"{lag} ago": np.zeros(len(labels)) for lag in lags}
-    columns |= {f"mean {decay:g}": np.zeros(len(labels)) for decay in means}
-    seen: defaultdict[Any, list[float]] = defaultdict(list)
-    sums: defaultdict[Any, NDArray[np.float64]] = defaultdict(lambda: np.zeros((2, len(means))))
-    decays = np.array(means)
-    for row, label in enumerate(labels.tolist()):
-        which = None if series is None else series[row]
-        before, total = seen[which], sums[which]
-        for lag in lags:
-            if len(before) >= lag:
-                columns[f"{lag} ago"][row] = before[-lag]
-        if before:
-            for decay, mean in zip(means, total[0] / total[1], strict=True):
-                columns[f"mean {decay:g}"][row] = mean
-        before.append(label)
-        total *= decays
-        total += [[label], [1.0]]
-    return pd.DataFrame(columns)
+def makers(
+    target: str, levels: Sequence[str | tuple[str, ...]], of: str | None = None
+) -> tuple[Past, ...]:
+    """The last labels and their means, and by some levels also how they rose."""
+    last = gw.past(target, lags=(1, 2), mean=(0.5, 0.9, 0.99), of=of)
+    by_level = (gw.past(target, (1,), (0.9,), by=one, of=of, rises=True) for one in levels)
+    return (last, *by_level)
 
 
 def calendar(dates: pd.Series, name: str, parts: Sequence[str]) -> pd.DataFrame:
-    """Hour, weekday, month of a date, and the days since the first row."""
+    """Parts of a date; ``days`` are those since the first row."""
     moments = pd.to_datetime(dates)
     every = {
         "hour": moments.dt.hour,
+        "minute": moments.dt.minute,
         "weekday": moments.dt.weekday,
         "month": moments.dt.month,
         "days": (moments - moments.iloc[0]) / pd.Timedelta(days=1),
@@ -118,7 +107,7 @@ def calendar(dates: pd.Series, name: str, parts: Sequence[str]) -> pd.DataFrame:
 def bike(folder: Path) -> Stream:
     """Bicycles hired in Washington, by the hour, in the order of their numbers: dates err."""
     file = folder / "bike_sharing_hour.csv.gz"
-    frame = pd.read_csv(file).drop(columns=["casual", "registered", "instant", "dteday"])
+    frame = pd.read_csv(file).drop(columns=["casual", "registered", "dteday"])
     names = ("hr", "weekday", "workingday", "season", "weathersit")
     return Stream(
         name="bike",
@@ -126,7 +115,7 @@ def bike(folder: Path) -> Stream:
         target="cnt",
         frame=frame,
         groups=tuple(gw.by(name) for name in names),
-        season=24,
+        makers=makers("cnt", ["hr", ("hr", "workingday"), ("hr", "weekday"), ("hr", "weathersit")]),
         file=file,
         order="instant",
         unfit=("casual", "registered"),
@@ -137,17 +126,18 @@ def electricity(folder: Path) -> Stream:
     """Demand for electricity in Victoria, by the half-hour; times are universal, dates local."""
     file = folder / "vic_elec.csv.gz"
     frame = pd.read_csv(file).sort_values("Time", kind="stable", ignore_index=True)
-    time = calendar(frame["Time"], "Time", ["hour", "days"])
+    time = calendar(frame["Time"], "Time", ["hour", "minute", "days"])
     date = calendar(frame["Date"], "Date", ["weekday", "month"])
     frame["Holiday"] = frame["Holiday"].astype(int)
     names = ("Time hour", "Date weekday", "Holiday", "Date month")
+    time_of_day = ("Time hour", "Time minute")
     return Stream(
         name="electricity",
         unit="MW",
         target="Demand",
         frame=pd.concat([frame.drop(columns=["Time", "Date"]), time, date], axis=1),
         groups=tuple(gw.by(name) for name in names),
-        season=48,
+        makers=makers("Demand", [time_of_day, *((*time_of_day, name) for name in names[1:])]),
         file=file,
         order="Time",
     )
@@ -164,8 +154,7 @@ def retail(folder: Path) -> Stream:
         target="Turnover",
         frame=pd.concat([frame.drop(columns="Month"), date], axis=1),
         groups=(gw.by("State"), gw.by("Industry")),
-        season=12,
-        series="Series ID",
+        makers=makers("Turnover", ["Month month"], of="Series ID"),
         file=file,
         order="Month",
     )

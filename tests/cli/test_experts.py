@@ -60,7 +60,7 @@ def test_the_figures_are_those_of_the_model(finished):
 
 def test_what_is_said(finished):
     folder, _, result = finished
-    assert 'experts = [' in result.stdout
+    assert "experts = [" in result.stdout
     assert "Expert fair is typically off by" in result.stdout
     assert "On no group is groupwise noticeably worse than flat." in result.stdout
     page = (folder / "out" / "report.html").read_text("utf-8")

@@ -12,14 +12,23 @@ from tests.states import assert_same_arrays, state_of
 ROWS, FEATURES = 240, 7
 
 
-def textbook(X: Vector, y: Vector, members: Vector, penalty: float, forgetting: float) -> Vector:
-    """Both advices of every awake group, each from linear systems that are solved anew."""
+def textbook(
+    X: Vector, y: Vector, members: Vector, penalty: float, forgetting: float, of: float = 0.0
+) -> Vector:
+    """Both advices of every awake group, each from linear systems that are solved anew.
+
+    Everybody's model is the learner's own, or one with the penalty ``of`` that does not forget.
+    """
     groups = members.shape[1]
     moments = np.stack([penalty * np.eye(X.shape[1])] * groups)
     sums, strength = np.zeros((groups, X.shape[1])), np.ones(groups)
     said = np.zeros((*members.shape, 2))
     for t, x in enumerate(X):
         everybody = np.linalg.solve(moments[-1], sums[-1])
+        if of:
+            seen = X[:t], y[:t]
+            own = of * np.eye(X.shape[1]) + seen[0].T @ seen[0]
+            everybody = np.linalg.solve(own, seen[0].T @ seen[1])
         for g in np.flatnonzero(members[t]):
             toward = everybody if g < groups - 1 else 0.0 * everybody
             for k, shift in enumerate((0.0 * everybody, penalty * strength[g] * toward)):
@@ -54,10 +63,14 @@ def stream(kind: str) -> tuple[Vector, Vector, Vector]:
 def test_advice_is_that_of_linear_systems(kind: str, forgetting: float) -> None:
     X, y, members = stream(kind)
     learners = [Ridge(0.5), Ridge(2.0, forgetting=forgetting, everybody=True)]
+    learners.append(Ridge(9.0, forgetting=0.98, everybody="only"))
     result = gw.replay(X, y, members, learner=learners, aggregator=gw.aggregators.Prod())
     wanted = np.clip(textbook(X, y, members, 2.0, forgetting), 0.0, 1.0)
     assert result.advice is not None
-    np.testing.assert_allclose(result.advice[:, 1:], wanted, atol=1e-11)
+    assert result.advice.shape[1] == 4
+    np.testing.assert_allclose(result.advice[:, 1:3], wanted, atol=1e-11)
+    held = np.clip(textbook(X, y, members, 9.0, 0.98, of=0.5)[:, 1], 0.0, 1.0)
+    np.testing.assert_allclose(result.advice[:, 3], held, atol=1e-11)
     assert np.abs(wanted[:, 0] - wanted[:, 1]).max() > 0.05  # leaning makes a difference
 
 
@@ -85,7 +98,11 @@ def rows(offset: float) -> list[tuple[dict[str, object], float]]:
 
 
 def model() -> gw.Groupwise:
-    learners = [Ridge(0.5, everybody=True), Ridge(2.0, forgetting=0.97, everybody=True)]
+    learners = [
+        Ridge(0.5, everybody=True),
+        Ridge(2.0, forgetting=0.97, everybody=True),
+        Ridge(5.0, forgetting=0.99, everybody="only"),
+    ]
     groups = [gw.by("where"), gw.where("old", "==", True)]
     return gw.Groupwise(groups, learner=learners, aggregator=gw.aggregators.Prod())
 
@@ -132,6 +149,8 @@ def test_without_an_always_on_group_both_are_the_same() -> None:
         alone.learn(ticket, y)
 
 
-def test_everybody_is_true_or_false() -> None:
-    with pytest.raises(ConfigurationError, match="everybody must be True or False, not 1"):
-        Ridge(everybody=1)  # type: ignore[arg-type]
+def test_everybody_is_true_or_false_or_only() -> None:
+    with pytest.raises(ConfigurationError, match='everybody must be True, False or "only", not 1'):
+        Ridge(everybody=1)
+    with pytest.raises(ConfigurationError, match="not 'instead'"):
+        Ridge(everybody="instead")

@@ -65,11 +65,27 @@ FeaturesText = Annotated[
     typer.Option(
         "--features",
         metavar="TEXT",
-        help="Features, such as 'age, bmi:15|55, region, postcode:hashed'; numbers are scaled from "
-        "the range given, or from the column's; hashed values share 256 features. Without it, "
-        "every usable column.",
+        help="Features, such as 'age, bmi:15|55, region, postcode:hashed, job:encoded, time:date'; "
+        "numbers are scaled from the range given, or from the column's; hashed values share 256 "
+        "features, encoded ones stand for their mean label so far, dates are features by their "
+        "parts. Without it, every usable column.",
         show_default=False,
     ),
+]
+PastText = Annotated[
+    str | None,
+    typer.Option(
+        "--past",
+        metavar="TEXT",
+        help="What of the label's past is a feature, such as 'store: hour, hour & weekday': of "
+        "which streams, and by which levels; all for that of the whole file, none for none. "
+        "Without it, proposed where --order is given and --features is not.",
+        show_default=False,
+    ),
+]
+NoHinges = Annotated[
+    bool,
+    typer.Option("--no-hinges", help="Numbers do not bend: add no hinges at their quantiles."),
 ]
 Drop = Annotated[
     str | None,

@@ -28,6 +28,8 @@ YEAR = 365.25 * 86_400e6
 EPOCH = datetime.datetime(1970, 1, 1)
 UTC = datetime.UTC
 MICROSECOND = datetime.timedelta(microseconds=1)
+CLOCKS = ("%H", "%I", "%X", "%c", "%T", "%R")
+"""What says in a format that there is an hour."""
 FARTHEST = 1 << 59
 """No date is so many microseconds from 1970."""
 
@@ -39,6 +41,7 @@ class Calendar:
     column: str
     parts: tuple[str, ...] = PARTS
     aside: tuple[str, ...] = ()
+    format: str | None = None
     kind: ClassVar[str] = "calendar"
     labelled: ClassVar[bool] = False
     forbids: ClassVar[tuple[str, ...]] = ()
@@ -51,6 +54,16 @@ class Calendar:
             if any(one not in known for one in found):
                 raise FeatureError(f"{name}={found!r}. Give some of {', '.join(known)}.")
             object.__setattr__(self, name, found)
+        if self.format is not None:
+            day = datetime.datetime(2001, 2, 3)
+            try:
+                again = datetime.datetime.strptime(day.strftime(self.format), self.format)
+            except (TypeError, ValueError):
+                again = EPOCH
+            if again != day:
+                raise FeatureError(
+                    f"format={self.format!r}. Give one with day, month and year, as %d/%m/%Y."
+                )
         every = self.every
         if not every or len(set(every)) < len(every):
             raise FeatureError(f"calendar makes {every!r}. Give at least one part, and each once.")
@@ -66,6 +79,11 @@ class Calendar:
         return tuple(f"{self.column} {part}" for part in self.every)
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """The field that it reads."""
+        return (self.column,)
+
+    @property
     def takes(self) -> tuple[str, ...]:
         """The column is a feature through its parts, and some of these are none."""
         return (self.column, *self.fields[len(self.parts) :])
@@ -76,10 +94,16 @@ class Calendar:
 
     def to_dict(self) -> dict[str, Any]:
         """Its parameters."""
-        return {"column": self.column, "parts": list(self.parts), "aside": list(self.aside)}
+        parts = {"parts": list(self.parts), "aside": list(self.aside)}
+        return {"column": self.column, **parts, "format": self.format}
 
 
-def calendar(column: str, parts: Sequence[str] = PARTS, aside: Sequence[str] = ()) -> Calendar:
+def calendar(
+    column: str,
+    parts: Sequence[str] = PARTS,
+    aside: Sequence[str] = (),
+    format: str | None = None,
+) -> Calendar:
     """A feature declaration: a date or moment by its parts.
 
     ``hour``, ``day``, ``weekday``, ``month`` and ``time`` (hours and minutes) are levels, as of
@@ -94,6 +118,7 @@ def calendar(column: str, parts: Sequence[str] = PARTS, aside: Sequence[str] = (
         has no parts.
     parts : some of hour, day, weekday, month, time, elapsed.
     aside : parts that are no features: they are there for groups, and for ``gw.past(by=...)``.
+    format : how text is written where it is not as ISO 8601 has it, such as ``%d/%m/%Y %H:%M``.
 
     >>> import datetime
     >>> import groupwise as gw
@@ -104,7 +129,7 @@ def calendar(column: str, parts: Sequence[str] = PARTS, aside: Sequence[str] = (
     >>> ticket.names
     ['start hour=13', 'always_on']
     """
-    return Calendar(column, parts, aside)  # type: ignore[arg-type]
+    return Calendar(column, parts, aside, format)  # type: ignore[arg-type]
 
 
 class Moment(NamedTuple):
@@ -119,7 +144,7 @@ class Moment(NamedTuple):
     """Microseconds since 1970, in UTC."""
 
 
-def moment_of(value: Any, column: str) -> Moment | None:
+def moment_of(value: Any, maker: Calendar) -> Moment | None:
     """A date's parts; None where it is missing."""
     if is_missing(value):
         return None
@@ -127,17 +152,21 @@ def moment_of(value: Any, column: str) -> Moment | None:
         value = value.astype("M8[us]").item()
     timed = True
     if isinstance(value, str):
+        form = maker.format
         try:
-            moment = datetime.datetime.fromisoformat(value.strip())
+            if form is None:
+                moment, timed = datetime.datetime.fromisoformat(value.strip()), ":" in value
+            else:
+                moment = datetime.datetime.strptime(value.strip(), form)
+                timed = any(sign in form for sign in CLOCKS)
         except ValueError:
-            raise _no_date(column, value) from None
-        timed = ":" in value or "T" in value
+            raise _no_date(maker, value) from None
     elif isinstance(value, datetime.datetime):
         moment = value
     elif isinstance(value, datetime.date):
         moment, timed = datetime.datetime(value.year, value.month, value.day), False
     else:
-        raise _no_date(column, value)
+        raise _no_date(maker, value)
     if type(moment) is not datetime.datetime:  # which may be finer than microseconds
         exact = moment.hour, moment.minute, moment.second, moment.microsecond, moment.tzinfo
         moment = datetime.datetime(moment.year, moment.month, moment.day, *exact, fold=moment.fold)
@@ -147,15 +176,17 @@ def moment_of(value: Any, column: str) -> Moment | None:
     return Moment(clock[0], *day, clock[1], (plain - EPOCH) // MICROSECOND)
 
 
-def _no_date(column: str, value: object) -> FeatureError:
+def _no_date(maker: Calendar, value: object) -> FeatureError:
+    texts = "2024-05-01 or 2024-05-01T13:30" if maker.format is None else f"as {maker.format} has"
     return FeatureError(
-        f"Field {column!r} holds {value!r}, which gw.calendar cannot read. Give a datetime, a "
-        "date, or text such as 2024-05-01 or 2024-05-01T13:30."
+        f"Field {maker.column!r} holds {value!r}, which gw.calendar cannot read. Give a datetime, "
+        f"a date, or text such as {texts}."
     )
 
 
-def moments_of(table: Table, column: str) -> dict[str, Integers]:
+def moments_of(table: Table, maker: Calendar) -> dict[str, Integers]:
     """The same of a column: an array per part, -1 where a date is missing."""
+    column = maker.column
     if column not in table:
         raise FeatureError(f"The frame has no column {column!r}, which gw.calendar reads. Add it.")
     series = table.series(column)
@@ -167,7 +198,7 @@ def moments_of(table: Table, column: str) -> dict[str, Integers]:
     found: list[Moment | None] = [None] * len(values)
     for code in np.unique(codes[codes >= 0]).tolist():
         try:
-            found[code] = moment_of(values[code], column)
+            found[code] = moment_of(values[code], maker)
         except FeatureError as error:
             error.row = int(np.flatnonzero(codes == code)[0])
             raise
@@ -208,7 +239,7 @@ class CalendarMemory:
 
     def make(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The parts of a row's date."""
-        moment = moment_of(field_of(row, self.maker.column, "gw.calendar"), self.maker.column)
+        moment = moment_of(field_of(row, self.maker.column, "gw.calendar"), self.maker)
         if moment is None:
             return dict.fromkeys(self.maker.fields)
         made: dict[str, Any] = {}
@@ -224,12 +255,12 @@ class CalendarMemory:
     def settle(self, row: Mapping[str, Any], made: Mapping[str, Any], label: float) -> None:
         """Take note of the first date."""
         if self.origin is None:
-            moment = moment_of(row[self.maker.column], self.maker.column)
+            moment = moment_of(row[self.maker.column], self.maker)
             self.origin = None if moment is None else moment.moment
 
     def of_frame(self, table: Table, labels: Floats) -> "CalendarMemory":
         """Add the parts of every row's date to a table; the memory after its labels."""
-        found = moments_of(table, self.maker.column)
+        found = moments_of(table, self.maker)
         there, times = found["there"].astype(np.bool_), found["moment"]
         origin, first = self.origin, np.flatnonzero(there)
         if origin is None and len(first):

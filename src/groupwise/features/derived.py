@@ -8,9 +8,9 @@ from groupwise.features.calendar import Calendar
 from groupwise.features.declared import (
     Declared,
     Floats,
-    Hashed,
     declared_from_json,
     declared_to_json,
+    read_declared,
 )
 from groupwise.features.encoding import Encoded
 from groupwise.features.makers import Arrays, Maker, Memory, Setting
@@ -56,6 +56,15 @@ def split(features: Any) -> tuple[Any, tuple[Maker, ...]]:
     return declared, makers
 
 
+def columns_of(features: Any) -> set[str] | None:
+    """The fields of rows that features are made of; None for all."""
+    declared, makers = split(features)
+    if declared is None:
+        return None
+    made = {name for maker in makers for name in maker.fields}
+    return {*declared, *(name for maker in makers for name in maker.reads)} - made
+
+
 class Derived:
     """The makers of a model with their memories: what they make of rows, in their order.
 
@@ -86,11 +95,11 @@ class Derived:
         self.takes = tuple(dict.fromkeys(field for maker in makers for field in maker.takes))
         self.forbids = tuple(dict.fromkeys(name for maker in makers for name in maker.forbids))
         self._check_names(() if declared is None else tuple(declared))
-        given = declared.items() if isinstance(declared, Mapping) else ()
-        hashed = [field for field, one in given if isinstance(one, Hashed)]
+        _, ranges, hashed = read_declared(declared)
         setting = Setting(
             declared=None if declared is None else tuple(declared),
             apart=frozenset([*groups.weight_columns, *self.takes, *hashed, *apart]),
+            ranges=ranges,
             middle=0.5 if loss.ranged else 0.0,
             largest=1.0 if loss.ranged else LARGEST_LABEL,
         )

@@ -52,6 +52,11 @@ class Encoded:
         return f"{self.column} encoded", f"{self.column} known"
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """The field that it reads."""
+        return (self.column,)
+
+    @property
     def takes(self) -> tuple[str, ...]:
         """The column is a feature through its means."""
         return (self.column,)

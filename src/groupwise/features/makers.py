@@ -35,6 +35,8 @@ class Setting(NamedTuple):
     """The fields that are features; None for all of them."""
     apart: frozenset[str]
     """Fields that are no features, or none as they are."""
+    ranges: Mapping[str, tuple[float, float]]
+    """Of the fields that are scaled, from where to where."""
     middle: float
     """What a label is taken to be while none is known."""
     largest: float
@@ -75,6 +77,10 @@ class Maker(Protocol):
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that are made of every row, whatever is remembered."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The fields that it reads by name."""
 
     @property
     def takes(self) -> tuple[str, ...]:

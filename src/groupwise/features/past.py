@@ -78,6 +78,11 @@ class Past:
         return (*labels, *rises)
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """The fields that it reads by name."""
+        return (*self.of, *self.by)
+
+    @property
     def forbids(self) -> tuple[str, ...]:
         """The label itself is not known when its row is predicted."""
         return (self.label,)

@@ -55,6 +55,11 @@ class Hinges:
             )
         object.__setattr__(self, "knots", found)
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The fields that it reads by name."""
+        return self.columns or ()
+
     def start(self, setting: Setting) -> "HingesMemory":
         """Nothing remembered."""
         return HingesMemory(self, setting)
@@ -84,10 +89,11 @@ def hinges(
     """A feature declaration: number fields bend at knots c, by the features [x − c]₊ / span.
 
     Once a field was settled in so many rows, knots are put at quantiles of its values, and stay;
-    ``span`` is the range of these values. At a later stage only quantiles are added that no earlier
-    stage had. A knot lies strictly inside the range, so that a field that is constant or 0/1 has
-    none. A knot that is set along the stream is a feature that was 0 before: the best linear model
-    in hindsight is one of all features that there are by then.
+    ``span`` is the range that is declared for the field, or else that of these values. At a later
+    stage only quantiles are added that no earlier stage had. A knot lies strictly inside the range
+    of these values, so that a field that is constant or 0/1 has none. A knot that is set along the
+    stream is a feature that was 0 before: the best linear model in hindsight is one of all features
+    that there are by then.
 
     Parameters
     ----------
@@ -214,6 +220,7 @@ class HingesMemory:
         """The knots to set when a field has these values: quantiles that no stage before had."""
         values = np.sort(values)
         low, high = float(values[0]), float(values[-1])
+        least, most = self.setting.ranges.get(field, (low, high))
         before = [one for rows, had in self.maker.knots if rows < len(values) for one in had]
         places = [knot.place for knot in self.knots.get(field, ())]
         found = []
@@ -223,7 +230,7 @@ class HingesMemory:
             again = quantile in before or place in places
             if low < place < high and not again and name not in taken:
                 places.append(place)
-                found.append(Knot(name, place, high - low))
+                found.append(Knot(name, place, most - least))
         return found
 
     def fix(self, field: str, knots: Sequence[Knot]) -> None:
@@ -304,7 +311,7 @@ class HingesMemory:
             raise FeatureError("The saved values of fields with hinges do not fit them.")
         if knots.shape != (len(fields["knots"]), 2) or knots.dtype != np.float64:
             raise FeatureError("The saved knots do not fit their fields.")
-        if (np.abs(values) > LARGEST).any() or (np.abs(knots) > 2.0 * LARGEST).any():
+        if (np.abs(values) > LARGEST).any() or (np.abs(knots[:, 0]) > LARGEST).any():
             raise FeatureError("A saved value of a field with hinges is beyond what there is.")
         ends = np.cumsum([0, *counts]).tolist()
         self.values = dict.fromkeys(names)

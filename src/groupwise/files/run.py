@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupwise.errors import ManyLevelsWarning
-from groupwise.features.declared import declared_to_json
+from groupwise.features.derived import features_to_json
 from groupwise.files.chances import Calibrations, Nats, calibrated
 from groupwise.files.logged import Scores, calibration_of, said_for_sure
 from groupwise.files.pages import compare_page, run_page
@@ -326,7 +326,7 @@ def record(finished: Finished) -> dict[str, Any]:
             "aggregator": plan.aggregator,
             "indicators": plan.indicators,
             "experts": list(plan.experts),
-            "features": declared_to_json(plan.features),
+            "features": features_to_json(plan.declared),
             "groups": [declaration.to_dict() for declaration in plan.groups],
         },
         "looked_ahead": list(plan.looked_ahead),

@@ -12,6 +12,7 @@ import numpy as np
 
 from groupwise import archive
 from groupwise.errors import ConfigurationError, DataError, SnapshotError
+from groupwise.features.derived import columns_of
 from groupwise.files.chances import Nats
 from groupwise.files.logged import calibration_of
 from groupwise.files.predictions import SEPARATOR, guarded, prediction_file
@@ -169,8 +170,9 @@ def predict(
             piece, predictions, groups = _renamed(found, names), [], []
             for number, row in zip(piece.numbers, piece.frame.to_pylist(), strict=True):
                 with in_file(source, [number]):
-                    predictions.append(task.of_prediction(model.predict_one(row)))
-                    groups.append(guarded(SEPARATOR.join(model.groups.of_row(row)[0])))
+                    seen = model.preview(row)
+                    predictions.append(task.of_prediction(seen.prediction))
+                    groups.append(guarded(SEPARATOR.join(seen.names)))
             write(piece.numbers, np.array(predictions), groups)
             count += len(predictions)
     return count
@@ -210,7 +212,8 @@ def _kinds(
     kinds = scan(source, None, progress=True).kinds
     if target is not None and target not in kinds:
         return kinds
-    if model.features is not None:
-        used = {*model.features, *model.groups.columns, *model.experts, target}
+    used = columns_of(model.features)
+    if used is not None:
+        used |= {*model.groups.columns, *model.experts, str(target)}
         kinds = {name: kind for name, kind in kinds.items() if name in used}
     return {name: model.field_kinds.get(name, kind) for name, kind in kinds.items()}

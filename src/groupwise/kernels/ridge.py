@@ -7,8 +7,8 @@ A ← γʷ (A + w x xᵀ), it is A / strength that is kept, strength the product
 fades, and a new row weighs w / strength instead. Otherwise it is *stiff*, and keeps
 the triangular factor of P⁻¹ in the same place: the kernel for that (``kernels.stiff``) is compiled
 when it is first needed. ``parameters`` holds each learner's penalty, whether it is of the forward
-form, and its forgetting factor; then which of the bank's experts is its advice; then which is its
-advice that leans to everybody, 0 for none.
+form, and its forgetting factor; then which of the bank's experts is its advice; which is its advice
+that leans to everybody; and to whose θ it leans.
 """
 
 from typing import NamedTuple
@@ -36,6 +36,7 @@ from groupwise.kernels.vectors import (
 
 PENALTY, FORWARD, FORGETTING, EACH = 0, 1, 2, 3
 """Where in ``parameters`` a learner's numbers are, and how many each has."""
+NONE = -1
 AHEAD = 4
 """Full rows whose products are formed together, where the matrix stays the same meanwhile."""
 FAINT = 1e-6
@@ -172,14 +173,22 @@ def stiffly(state, message, i, learner, task):
 
 @inlined
 def leans(place, learner):
-    """Which of the bank's experts is a learner's advice that leans to everybody; 0 for none."""
+    """Which of the bank's experts is a learner's advice that leans to everybody, if any."""
     return int(place.parameters[place.learners * (EACH + 1) + learner])
+
+
+@inlined
+def leads(place, learner):
+    """To whose θ in the always-on group a learner leans."""
+    return int(place.parameters[place.learners * (EACH + 2) + learner])
 
 
 @inlined
 def speak(place, stretch, i, learner, advice):
     """A learner's advice, to its place."""
     expert = int(place.parameters[place.learners * EACH + learner])
+    if expert == NONE:
+        return
     stretch.advice[stretch.entries[i] * stretch.columns + stretch.column + expert] = advice
 
 
@@ -210,7 +219,7 @@ def lean_over(place, stretch, i, learner, product):
     """λ (P x)·θ_on: by how much the advice changes that leans to everybody."""
     if not follows(stretch):
         return 0.0
-    theirs = stretch.leading[thoughts(place, stretch, i, learner) :]
+    theirs = stretch.leading[thoughts(place, stretch, i, leads(place, learner)) :]
     shared = gathered_dot(theirs, stretch.named[stretch.origin :], product, stretch.known)
     return place.parameters[learner * EACH + PENALTY] * shared
 
@@ -219,8 +228,6 @@ def lean_over(place, stretch, i, learner, product):
 def tell(state, message, place, stretch, mine, i):
     """Write θ of every learner down, for those who lean to them."""
     for k in range(place.learners):
-        if leans(place, k) == 0:
-            continue
         if mine.stiff[k] != 0:
             stiffly(state, message, i, k, TELL)
             continue
@@ -269,7 +276,7 @@ def advise_with_product(state, message):
             stiffly(state, message, i, k, ADVISE)
             continue
         estimate = dot(mine.theta[k], xi, xv)
-        forward, leaning = place.parameters[k * EACH + FORWARD] != 0.0, leans(place, k) != 0
+        forward, leaning = place.parameters[k * EACH + FORWARD] != 0.0, leans(place, k) != NONE
         if forward or leaning:
             inverse_product(place, group, mine, k, xi, xv, product)
             subtract_held(mine, k, xi, xv, product, factors)
@@ -354,7 +361,7 @@ def learn(state, message):
             if place.parameters[k * EACH + FORWARD] != 0.0:
                 advice /= 1.0 + spread
             speak(place, stretch, i, k, advice)
-            if leans(place, k) != 0:
+            if leans(place, k) != NONE:
                 more = lean_over(place, stretch, i, k, product)
                 speak_leaning(place, stretch, i, k, estimate, more)
             most = SWAY * mine.strength[k]

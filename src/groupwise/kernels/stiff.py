@@ -29,6 +29,7 @@ from groupwise.kernels.ridge import (
     FAINT,
     FORGETTING,
     FORWARD,
+    NONE,
     PENALTY,
     ROOM,
     ROUND,
@@ -38,6 +39,7 @@ from groupwise.kernels.ridge import (
     WHO,
     follows,
     give_matrices,
+    leads,
     leans,
     models_of,
     speak,
@@ -83,7 +85,7 @@ def serve(state, message):
     weight = stretch.weights[entry] / mine.strength[k]
     for j in range(used):
         before[j] = mine.theta[k, j]
-    leaning = leans(place, k) != 0 and task != TAKE_OVER
+    leaning = leans(place, k) != NONE and task != TAKE_OVER
     if leaning:
         turned = lean_stiffly(place, stretch, mine, i, k, work[3, :used], work[4, :used])
     if task == ADVISE:
@@ -119,7 +121,7 @@ def lean_stiffly(place, stretch, mine, i, learner, row, out):
     """R⁻ᵀθ_on, the product of which with R⁻ᵀx is (P x)·θ_on · strength; is there a θ_on?"""
     if not follows(stretch):
         return False
-    theirs = stretch.leading[thoughts(place, stretch, i, learner) :]
+    theirs = stretch.leading[thoughts(place, stretch, i, leads(place, learner)) :]
     row[:] = 0.0
     for column in range(stretch.known):
         row[column] = theirs[stretch.named[stretch.origin + column]]

@@ -3,13 +3,15 @@
 from typing import Any
 
 from groupwise.learners.logistic import Logistic
-from groupwise.learners.ridge import Ridge
+from groupwise.learners.ridge import ONLY, Ridge
 from groupwise.losses import Log, Loss
 
 PENALTY = 0.01
 """Of ridge models. Where labels follow their own past, coefficients are near 1 on columns that
-hardly vary, and a penalty of 1 holds them back for thousands of rows; where groups are small,
-leaning to everybody does what a larger penalty would."""
+hardly vary, and a penalty of 1 holds them back for thousands of rows."""
+HOLD = 10.0
+"""The penalty for being another than everybody: some ten rows of a group to move a coefficient. With
+less, small groups are worse than the single model; with more, large ones take long to differ."""
 FORGETTING = 0.999
 """Of the model that follows drift: it goes by some thousand rounds of its group."""
 EVERYBODY = 4.0
@@ -20,8 +22,9 @@ def portfolio(loss: Loss, penalty: float | None = None) -> list[Any]:
     """The recommended learners of a group for a loss, as ``learner=None`` has them.
 
     For numbers they are three experts from two matrices: ridge regression; the same shrunk to the
-    always-on group's model (``Ridge(everybody=True)``), for groups that are new or small; and one
-    that forgets, for streams that drift. For probabilities ``Logistic()``.
+    always-on group's model (``Ridge(everybody=True)``); and one that is held to that model more
+    firmly, for groups that are new or small, and forgets, for streams that drift. For probabilities
+    ``Logistic()``.
 
     The guarantee is against the best of them on every group, at the price of ln 3 in the prior.
 
@@ -29,9 +32,12 @@ def portfolio(loss: Loss, penalty: float | None = None) -> list[Any]:
     >>> for learner in gw.learners.portfolio(gw.losses.Square()):
     ...     print(learner)
     Ridge(penalty=0.01, forward=False, forgetting=1.0, everybody=True)
-    Ridge(penalty=0.01, forward=False, forgetting=0.999, everybody=False)
+    Ridge(penalty=10.0, forward=False, forgetting=0.999, everybody='only')
     """
     if isinstance(loss, Log):
         return [Logistic() if penalty is None else Logistic(penalty)]
     each = PENALTY if penalty is None else penalty
-    return [Ridge(each, everybody=True), Ridge(each, forgetting=FORGETTING)]
+    return [
+        Ridge(each, everybody=True),
+        Ridge(HOLD * each / PENALTY, forgetting=FORGETTING, everybody=ONLY),
+    ]

@@ -20,6 +20,7 @@ SMALLEST, LARGEST = 1e-60, 1e60
 """Penalties with which x²/λ is finite for every feature that is let in."""
 BRIEFEST = 1e-9
 """The fastest forgetting after which what is left of A can still be told from nothing."""
+ONLY = "only"
 FADED = "faded"
 """The array that files have whose matrices had faded."""
 _alone = threading.Lock()
@@ -62,7 +63,9 @@ class Ridge:
             θ·x + λ (P x)·θ_on.
 
         A group with few rows predicts as everybody does, and comes into its own with more. Both
-        advices are experts of the group; in the always-on group itself they are the same.
+        advices are experts of the group; in the always-on group itself they are the same. "only"
+        gives the second one alone, and θ_on is then that of the first ridge learner: a large
+        penalty holds a group to everybody's model, which itself has a small one.
 
     >>> Ridge(penalty=0.5, forward=True)
     Ridge(penalty=0.5, forward=True, forgetting=1.0, everybody=False)
@@ -84,7 +87,7 @@ class Ridge:
     penalty: float = 1.0
     forward: bool = False
     forgetting: float = 1.0
-    everybody: bool = False
+    everybody: bool | str = False
 
     def __post_init__(self) -> None:
         checked_penalty(self.penalty)
@@ -93,15 +96,17 @@ class Ridge:
             raise ConfigurationError(
                 f"forgetting must be between {BRIEFEST:g} and 1, not {self.forgetting!r}."
             )
-        for name in ("forward", "everybody"):
-            if not isinstance(getattr(self, name), bool):
-                value = getattr(self, name)
-                raise ConfigurationError(f"{name} must be True or False, not {value!r}.")
+        if not isinstance(self.forward, bool):
+            raise ConfigurationError(f"forward must be True or False, not {self.forward!r}.")
+        if not isinstance(self.everybody, bool) and self.everybody != ONLY:
+            raise ConfigurationError(
+                f'everybody must be True, False or "{ONLY}", not {self.everybody!r}.'
+            )
 
     @property
     def experts(self) -> int:
         """How many experts it is in a group."""
-        return 1 + self.everybody
+        return 2 if self.everybody is True else 1
 
     @classmethod
     def banks(
@@ -196,17 +201,19 @@ class RidgeBank(QuadraticBank):
 
     def __init__(self, learners: Sequence[Ridge], columns: Sequence[int]) -> None:
         self.learners = tuple(learners)
-        own = np.cumsum([0, *(x.experts for x in learners)])[:-1]
-        leaning = [at + 1 if x.everybody else 0 for x, at in zip(learners, own, strict=True)]
         each = [[x.penalty, x.forward, x.forgetting] for x in learners]
-        experts = [
-            at + k for x, at in zip(learners, columns, strict=True) for k in range(x.experts)
-        ]
-        super().__init__(experts, np.concatenate([np.ravel(each), own, leaning]))
+        counts = np.array([x.experts for x in learners])
+        only = np.array([x.everybody == ONLY for x in learners])
+        first, last = np.cumsum(counts) - counts, np.cumsum(counts) - 1
+        plain = np.where(only, ridge.NONE, first)
+        leaning = np.where([bool(x.everybody) for x in learners], last, ridge.NONE)
+        leads = np.where(only, 0, np.arange(len(counts)))
+        experts = [at + k for at, count in zip(columns, counts, strict=True) for k in range(count)]
+        super().__init__(experts, np.concatenate([np.ravel(each), plain, leaning, leads]))
 
     @property
     def size(self) -> int:
-        """A learner that leans to everybody is two experts, with one matrix."""
+        """A learner with a second advice is two experts, with one matrix."""
         return len(self.learners)
 
     @property
