@@ -129,7 +129,7 @@ def learners(draw, one=ridge):
 
 
 def predictions(draw, rows, low, high):
-    """What other models say of rows: {name: numbers}, mostly none; near the range, or far beyond."""
+    """What other models say of rows, {name: numbers}: mostly none, near the range or far off."""
     span, found = high - low, {}
     for k in range(choose(draw, [0, 1, 2], [6, 2, 1])):
         wide = choose(draw, [0.2, 1.0, 1e6])
