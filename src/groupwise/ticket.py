@@ -37,9 +37,9 @@ class Ticket:
     Read it, keep it, do not change it. ``groups`` maps the awake groups, new ones included, to the
     row's weights in them, by name; where two have the same name, ``names`` and ``memberships`` show
     both. ``advice`` and ``weights`` (the aggregator's) have a row per awake group,
-    in that order, and a column per learner where a group has several. ``prediction`` and ``advice``
-    are in the label's units; where classes are named, they are a mapping from these to their
-    probabilities, and have a last axis for them.
+    in that order, and a column per learner where a group has several, then per expert.
+    ``prediction`` and ``advice`` are in the label's units; where classes are named, they are a
+    mapping from these to their probabilities, and have a last axis for them.
     """
 
     number: int
