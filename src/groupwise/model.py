@@ -193,8 +193,13 @@ class Groupwise(Locked):
             except TooLargeError:
                 raise encoder.refusal(whole, derived or ()) from None
             self._next = number + issue
-            issued = self.loss, self._version, self._key, owner, awake, encoded
-            return Ticket(number, dict(row), members, weights, play, *issued, derived=derived)
+            loss, version, key = self.loss, self._version, self._key
+            ticket = Ticket(
+                number, dict(row), members, weights, play, loss, version, key, owner, awake, encoded
+            )
+            if derived is not None:
+                ticket.derived = derived
+            return ticket
         finally:
             if mine:
                 lock.free.append(True)

@@ -207,3 +207,10 @@ def test_bad_columns():
     with pytest.raises(FeatureError, match="bend the same columns"):
         gw.Groupwise([], features=[gw.hinges("a"), gw.hinges()])
     assert gw.hinges("a", {10: 3}) == gw.hinges(["a"], [(10, [0.25, 0.5, 0.75])])
+
+
+def test_hinges_are_in_units_of_the_declared_range():
+    one = gw.Groupwise([], features=[{"x": (0, 64)}, gw.hinges(knots=[(4, 1)])])
+    for x in (16, 24, 32, 56):
+        one.learn_one({"x": x}, 0.5)
+    assert one.predict({"x": 48}).derived == {"x above 32": 0.25}
