@@ -11,7 +11,6 @@ forests; --keep FOLDER keeps predictions, and later runs read them there.
 
 import argparse
 import hashlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -72,21 +71,14 @@ def of_groupwise(stream: Stream, groups: Sequence[Any] | None = None, **parts: A
 
 def of_command(stream: Stream) -> Outcome:
     """What `groupwise run FILE --target COLUMN --order COLUMN` does, without its output."""
-    from groupwise.files.plan import planned
     from groupwise.files.run import Following
 
-    assert stream.file is not None
-    with tempfile.TemporaryDirectory() as scratch:
-        file = stream.file
-        if stream.unfit:
-            file = Path(scratch, "rows.csv")
-            pd.read_csv(stream.file).drop(columns=list(stream.unfit)).to_csv(file, index=False)
-        with planned(str(file), target=stream.target, order=stream.order) as (found, plan):
-            following = Following(found, plan)
-            parts = [
-                result.prediction
-                for _, result in following.pieces(f"groupwise run, {stream.name}", None, True)
-            ]
+    with stream.planned() as (found, plan):
+        following = Following(found, plan)
+        parts = [
+            result.prediction
+            for _, result in following.pieces(f"groupwise run, {stream.name}", None, True)
+        ]
         return Outcome(np.concatenate(parts), following.finished(False).table.rows)
 
 
@@ -260,7 +252,7 @@ def main() -> None:
     console = Console(width=180)
     streams = [make(arguments.data) for make in STREAMS.values()]
     members = {stream.name: stream.members() for stream in streams}
-    pasts = {stream.name: stream.with_past() for stream in streams if stream.makers}
+    pasts = {stream.name: stream.with_past() for stream in streams if stream.order}
     found: dict[tuple[str, bool, str], Score] = {}
     certificates = {}
     for stream in stepping(streams, "groupwise", True, "streams"):

@@ -5,7 +5,9 @@ and the past labels that a row may know of stand beside its other fields, if ask
 a feature that another does not get. The groups are fixed here, whatever a model proposes.
 """
 
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,8 +17,10 @@ from numpy.typing import NDArray
 
 import groupwise as gw
 from groupwise.errors import FeatureError
+from groupwise.features.calendar import Calendar
 from groupwise.features.derived import Derived
-from groupwise.features.past import Past
+from groupwise.files.plan import Plan, planned
+from groupwise.files.scan import Scan
 from groupwise.groups import Group
 from groupwise.groups.columns import as_table
 from groupwise.groups.family import Groups
@@ -28,9 +32,9 @@ AGES = [25, 35, 45, 55]
 class Stream:
     """Rows in the order in which they are predicted, with their labels in the column ``target``.
 
-    ``makers`` are those of past labels; none where rows have no order, and so no past. ``past`` are
-    the fields that they have made. ``file`` is the table that the rows come from, in the order of
-    its column ``order``, or of the file; ``unfit`` are columns of it that tell the label.
+    ``file`` is the table that they come from, in the order of its column ``order``; where there is
+    none, they have no past. ``unfit`` are columns of the file that tell the label. ``past`` are the
+    fields that were made of earlier labels.
     """
 
     name: str
@@ -38,7 +42,6 @@ class Stream:
     target: str
     frame: pd.DataFrame
     groups: tuple[Group, ...]
-    makers: tuple[Past, ...] = ()
     past: tuple[str, ...] = ()
     file: Path | None = None
     order: str | None = None
@@ -67,28 +70,36 @@ class Stream:
         return own | dict.fromkeys(self.past, (0.0, 1.0))
 
     def with_past(self) -> "Stream":
-        """The same rows, and beside their fields what is made of the labels before them."""
-        table = as_table(self.fields, FeatureError)
-        derived = Derived(self.makers, None, Groups((), True), self.loss)
+        """The same rows, and what the command makes of the labels before them for its own model."""
+        with self.planned() as (_, plan):
+            dates = [one for one in plan.features.values() if isinstance(one, Calendar)]
+            makers = [*dates, *plan.past]
+        rows = self.rows().sort_values(self.order, kind="stable", ignore_index=True)
+        table = as_table(rows.drop(columns=self.target), FeatureError)
+        derived = Derived(makers, (), Groups((), True), self.loss)
         derived.of_frame(table, self.loss.encode_many(self.label))
-        made = pd.DataFrame({name: column.values for name, column in table.made.items()})
-        frame = pd.concat([self.frame, made], axis=1)
-        return replace(self, frame=frame, past=tuple(made.columns))
+        names = [name for maker in plan.past for name in maker.fields]
+        made = pd.DataFrame({name: table.made[name].values for name in names})
+        return replace(self, frame=pd.concat([self.frame, made], axis=1), past=tuple(names))
+
+    def rows(self) -> pd.DataFrame:
+        """The file, without what tells the label."""
+        return pd.read_csv(self.file).drop(columns=list(self.unfit))
+
+    @contextmanager
+    def planned(self) -> Iterator[tuple[Scan, Plan]]:
+        """What `groupwise run FILE --target COLUMN --order COLUMN` finds, and would do."""
+        with tempfile.TemporaryDirectory() as scratch:
+            file = Path(scratch, "rows.csv")
+            self.rows().to_csv(file, index=False)
+            with planned(str(file), target=self.target, order=self.order) as found:
+                yield found
 
     def members(self) -> dict[str, NDArray[np.int64]]:
         """The rows of each declared group."""
         found = Groups(self.groups, False).of_frame(self.frame)
         row = np.repeat(np.arange(len(self.frame)), np.diff(found.indptr))
         return {name: row[found.indices == g] for g, name in enumerate(found.names)}
-
-
-def makers(
-    target: str, levels: Sequence[str | tuple[str, ...]], of: str | None = None
-) -> tuple[Past, ...]:
-    """The last labels and their means, and by some levels also how they rose."""
-    last = gw.past(target, lags=(1, 2), mean=(0.5, 0.9, 0.99), of=of)
-    by_level = (gw.past(target, (1,), (0.9,), by=one, of=of, rises=True) for one in levels)
-    return (last, *by_level)
 
 
 def calendar(dates: pd.Series, name: str, parts: Sequence[str]) -> pd.DataFrame:
@@ -115,7 +126,6 @@ def bike(folder: Path) -> Stream:
         target="cnt",
         frame=frame,
         groups=tuple(gw.by(name) for name in names),
-        makers=makers("cnt", ["hr", ("hr", "workingday"), ("hr", "weekday"), ("hr", "weathersit")]),
         file=file,
         order="instant",
         unfit=("casual", "registered"),
@@ -130,14 +140,12 @@ def electricity(folder: Path) -> Stream:
     date = calendar(frame["Date"], "Date", ["weekday", "month"])
     frame["Holiday"] = frame["Holiday"].astype(int)
     names = ("Time hour", "Date weekday", "Holiday", "Date month")
-    time_of_day = ("Time hour", "Time minute")
     return Stream(
         name="electricity",
         unit="MW",
         target="Demand",
         frame=pd.concat([frame.drop(columns=["Time", "Date"]), time, date], axis=1),
         groups=tuple(gw.by(name) for name in names),
-        makers=makers("Demand", [time_of_day, *((*time_of_day, name) for name in names[1:])]),
         file=file,
         order="Time",
     )
@@ -154,7 +162,6 @@ def retail(folder: Path) -> Stream:
         target="Turnover",
         frame=pd.concat([frame.drop(columns="Month"), date], axis=1),
         groups=(gw.by("State"), gw.by("Industry")),
-        makers=makers("Turnover", ["Month month"], of="Series ID"),
         file=file,
         order="Month",
     )

@@ -10,7 +10,7 @@ from rich.console import Console
 import groupwise as gw
 from benchmarks import accuracy
 from benchmarks.peers import RIVER
-from benchmarks.real_streams import Stream, makers
+from benchmarks.real_streams import Stream
 
 ROWS = 300
 
@@ -40,7 +40,6 @@ def stream(tmp_path_factory):
         target="y",
         frame=frame.drop(columns=["twice", "moment"]),
         groups=(gw.by("shop"), gw.by("weekday")),
-        makers=makers("y", ["weekday"], of="shop"),
         file=file,
         order="moment",
         unfit=("twice",),
@@ -48,24 +47,23 @@ def stream(tmp_path_factory):
 
 
 def test_past_labels_are_those_of_the_same_series_and_earlier(stream):
-    shop, weekday = stream.frame["shop"].to_numpy(), stream.frame["weekday"].to_numpy()
+    shop = stream.frame["shop"].to_numpy()
     label = (stream.label - stream.label.min()) / np.ptp(stream.label)
     past = stream.with_past()
     assert past.past == tuple(past.frame.columns[len(stream.frame.columns) :])
     for row in (40, 101, ROWS - 1):
-        mine = shop[:row] == shop[row]
-        today = mine & (weekday[:row] == weekday[row])
-        assert past.frame["y 2 ago of shop"][row] == label[:row][mine][-2]
-        assert past.frame["y 1 ago by weekday of shop"][row] == label[:row][today][-1]
+        before = label[:row][shop[:row] == shop[row]]
+        assert past.frame["y 1 ago of shop"][row] == before[-1]
+        assert past.frame["y 2 ago of shop"][row] == before[-2]
 
 
 @pytest.mark.parametrize("name", RIVER)
 def test_peers_see_no_label_before_they_predict_it(stream, name):
     seen = 2 * ROWS // 3
-    label = stream.label
-    later = np.concatenate([label[:seen], label[seen:][::-1]])  # of the same range
-    other = replace(stream, frame=stream.frame.assign(y=later))
-    one, two = (RIVER[name](each.with_past()) for each in (stream, other))
+    past = stream.with_past()
+    later = np.concatenate([stream.label[:seen], stream.label[seen:][::-1]])  # of the same range
+    other = replace(past, frame=past.frame.assign(y=later))
+    one, two = RIVER[name](past), RIVER[name](other)
     np.testing.assert_array_equal(one[: seen + 1], two[: seen + 1])
     assert np.isfinite(one).all()
     assert (one[seen + 1 :] != two[seen + 1 :]).any()

@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Any
 from groupwise.errors import ConfigurationError, DataError
 from groupwise.features import COLUMNS, encoded, hashed, hinges
 from groupwise.features.calendar import Calendar
+from groupwise.features.declared import declared_to_json
 from groupwise.features.encoding import Encoded
 from groupwise.features.past import Past
+from groupwise.features.shapes import KNOTS, MOST_COLUMNS
 from groupwise.files.labels import loss_for, task_for, task_warnings
 from groupwise.files.logged import Logged, find_experts, find_logged
 from groupwise.files.making import Dates, dates_in, part_names, proposed_past, with_needed
 from groupwise.files.proposals import (
+    BENT,
     LEVELS,
     Feature,
     Features,
     is_few_valued,
     is_text,
     leaves,
+    number_fields,
     propose_features,
     propose_groups,
     remarks,
@@ -98,7 +102,7 @@ class Plan:
             "intercept": self.intercept,
             **({"experts": list(self.experts)} if self.experts else {}),
             "hinges": self.hinges,
-            "past": [_plainly(maker) for maker in self.past],
+            "past": self.plain_past,
             "features": {name: word(bounds) for name, bounds in self.features.items()},
         }
         comments = "".join(f"# {shown(note, 1000)}\n" for note in notes)
@@ -113,6 +117,29 @@ class Plan:
         if not self.task.is_chance:
             return {"range": [loss.low, loss.high]}
         return {} if loss.classes is None else {"classes": list(loss.classes)}
+
+    @property
+    def plain_past(self) -> list[dict[str, Any]]:
+        """The past as settings have it."""
+        return [_plainly(maker) for maker in self.past]
+
+    @property
+    def told_past(self) -> list[str]:
+        """The past in words."""
+        said = []
+        for one in self.past:
+            by = " and ".join(one.by) or "the last ones"
+            said.append(f"{by}, of each {' and '.join(one.of)}" if one.of else by)
+        return said
+
+    @property
+    def plain_features(self) -> dict[str, Any]:
+        """The features in values that JSON holds."""
+        made = Encoded, Calendar
+        return {
+            name: word(one) if isinstance(one, made) else declared_to_json({name: one})[name]
+            for name, one in self.features.items()
+        }
 
     @property
     def declared(self) -> Any:
@@ -214,7 +241,9 @@ def make_plan(
             name: _asked(scan, name, bounds, label.name, dates)
             for name, bounds in request.features.items()
         }
-    bent = request.features is None if request.hinges is None else request.hinges
+    bent = request.hinges
+    if bent is None:
+        bent = request.features is None and 0 < number_fields(features) <= BENT
     past = _past(scan, request, task, dates, others)
     needed = {c for one in groups for c in one.columns} | {c for one in past for c in one.by}
     features |= with_needed(features, dates, needed | {c for one in past for c in one.of})
@@ -224,7 +253,7 @@ def make_plan(
             f"{shown(scan.source.name)} has no column besides the label that could be a feature or "
             "a group."
         )
-    _check_width(scan, groups, features, indicators)
+    _check_width(scan, groups, features, indicators, bent)
     warnings = [*task_warnings(label, request, task), *warnings]
     warnings += remarks(scan, groups, features, label.name)
     if not (request.intercept or spans_constant(groups, features, indicators)):
@@ -339,10 +368,10 @@ def _past(
             if name in others:
                 raise ConfigurationError(f"{quoted(name)} is not known when the past is needed.")
         return past
-    if request.features is not None or request.order is None or task.loss.nodes > 1:
+    if request.features is not None or scan.keys is None or task.loss.nodes > 1:
         return ()
     few = [name for name, p in scan.columns.items() if name not in others and is_few_valued(p)]
-    return proposed_past(scan, dates, target, request.order, few, others)
+    return proposed_past(scan, dates, target, request.order or "", few, others)
 
 
 def _plainly(maker: Past) -> dict[str, Any]:
@@ -429,9 +458,14 @@ def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, fl
     return low, high
 
 
-def _check_width(scan: Scan, groups: Sequence[Group], features: Features, indicators: bool) -> None:
+def _check_width(
+    scan: Scan, groups: Sequence[Group], features: Features, indicators: bool, bent: bool
+) -> None:
     """Refuse more features than the matrices of a group have room for."""
     own = [width_of(one) for one in features.values()]
+    if bent:
+        knots = sum(len(quantiles) for _, quantiles in KNOTS)
+        own.append(knots * min(number_fields(features), MOST_COLUMNS))
     texts = [scan.columns[name].distinct - 1 for name, one in features.items() if one is None]
     named = [scan.columns[one.column].distinct for one in groups if isinstance(one, By)]
     width = sum(own) + sum(texts) + indicators * sum(min(many, 2 * COLUMNS) for many in named)

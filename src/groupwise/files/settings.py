@@ -197,14 +197,11 @@ def _texts(given: Any, key: str) -> tuple[str, ...]:
 
 def _pair(given: Any, key: str) -> tuple[float, float]:
     numbers = isinstance(given, list) and all(map(_is_number, given))
+    words = f'"{LEVELS_WORD}", "{HASHED_WORD}", "{ENCODED_WORD}" or "{DATE_WORD}"'
     if not numbers or len(given) != 2:
         raise ConfigurationError(
             f"{shown(key)} holds {shown(repr(given))}. Give [low, high]"
-            + (
-                f' or one of "{LEVELS_WORD}", "{HASHED_WORD}", "{ENCODED_WORD}", "{DATE_WORD}".'
-                if key != "range"
-                else "."
-            )
+            + (f", or {words}." if key != "range" else ".")
         )
     return float(given[0]), float(given[1])
 

@@ -10,7 +10,7 @@ PENALTY = 0.01
 """Of ridge models. Where labels follow their own past, coefficients are near 1 on columns that
 hardly vary, and a penalty of 1 holds them back for thousands of rows."""
 HOLD = 10.0
-"""The penalty for being another than everybody: some ten rows of a group to move a coefficient. With
+"""The penalty for being another than everybody: some ten rows of a group move a coefficient. With
 less, small groups are worse than the single model; with more, large ones take long to differ."""
 FORGETTING = 0.999
 """Of the model that follows drift: it goes by some thousand rounds of its group."""
