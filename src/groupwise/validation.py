@@ -295,7 +295,7 @@ def learners_called(name: str, loss: Loss, **parameters: Any) -> list[Any]:
     """The learners that have this name: one of ``PARTS``, or the portfolio for a loss.
 
     >>> len(learners_called("portfolio", Square(), penalty=0.1))
-    2
+    3
     """
     if name == PORTFOLIO:
         return portfolio(loss, **parameters)
