@@ -19,6 +19,7 @@ import groupwise as gw
 from groupwise.errors import FeatureError
 from groupwise.features.calendar import Calendar
 from groupwise.features.derived import Derived
+from groupwise.features.makers import Maker
 from groupwise.files.plan import Plan, planned
 from groupwise.files.scan import Scan
 from groupwise.groups import Group
@@ -73,7 +74,7 @@ class Stream:
         """The same rows, and what the command makes of the labels before them for its own model."""
         with self.planned() as (_, plan):
             dates = [one for one in plan.features.values() if isinstance(one, Calendar)]
-            makers = [*dates, *plan.past]
+            makers: list[Maker] = [*dates, *plan.past]
         rows = self.rows().sort_values(self.order, kind="stable", ignore_index=True)
         table = as_table(rows.drop(columns=self.target), FeatureError)
         derived = Derived(makers, (), Groups((), True), self.loss)

@@ -9,6 +9,7 @@ import pytest
 import groupwise as gw
 from groupwise.errors import TicketError
 from groupwise.ticket import Settled, Ticket
+from tests.plain import PLAIN
 
 
 def make(**options):
@@ -173,7 +174,7 @@ def test_labels_at_once_have_no_delay_and_late_ones_measure_it():
 
 
 def test_a_ticket_reads_well_and_survives_pickle_and_json():
-    model = make(loss=gw.losses.Square(0, 100))
+    model = make(loss=gw.losses.Square(0, 100), **PLAIN)
     row = {**rows(1)[0], "age": np.float64(40.0), "bmi": np.int64(3)}
     ticket = model.predict(row)
     assert "sex=" in repr(ticket)
