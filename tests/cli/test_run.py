@@ -220,3 +220,42 @@ def test_help_says_what_there_is():
     text = invoke("run", "--help").stdout
     for option in ("--target", "--groups", "--features", "--order", "--range", "--config", "--out"):
         assert option in text
+
+
+def test_algorithm_1_as_published(tmp_path):
+    """The preset is that of the library, on columns scaled as ever."""
+    data = people_file(tmp_path / "people.csv")
+    succeed("run", data, "--target", "pay", "--preset", "paper", "--out", tmp_path / "out")
+    model = gw.load(tmp_path / "out" / "model.gw")
+    paper = gw.presets.paper()
+    assert list(model.learners) == [paper["learner"]]
+    for name in ("aggregator", "play", "clip", "intercept", "max_levels"):
+        assert getattr(model, name) == paper[name]
+    assert not any(" above " in name for name in model.feature_names)
+    frame = pd.read_csv(data)
+    features = {"age": (frame.age.min(), frame.age.max()), "sex": None, "city": None}
+    loss = gw.losses.Square(frame.pay.min(), frame.pay.max())
+    same = gw.Groupwise([gw.by("sex"), gw.by("city")], features=features, loss=loss, **paper)
+    same.replay(frame, "pay")
+    assert same.regret()["always_on"]["loss"] == model.regret()["always_on"]["loss"]
+    other = tmp_path / "other"
+    given = "--preset", "paper", "--learner", "forward"
+    succeed("run", data, "--target", "pay", *given, "--out", other)
+    assert gw.load(other / "model.gw").learners[0].forward
+    assert "There is no preset 'best': paper." in refused("run", data, "--preset", "best")
+
+
+def test_intersections_are_asked_for(tmp_path):
+    data = people_file(tmp_path / "people.csv")
+    out = tmp_path / "out"
+    succeed("run", data, "--target", "pay", "--intersections", "2", "--out", out)
+    model = gw.load(out / "model.gw")
+    assert model.intersections == 2
+    assert any(" & " in name for name in model.group_names)
+    text = succeed("init", data, "--target", "pay").stdout
+    assert "intersections" not in tomllib.loads(text)
+    config = tmp_path / "settings.toml"
+    config.write_text(f"intersections = 2\n{text}")
+    succeed("run", data, "--config", config, "--out", tmp_path / "same")
+    assert regret_of(tmp_path / "same") == regret_of(out)
+    assert "Give 2 for every two groups" in refused("run", data, "--intersections", "3")

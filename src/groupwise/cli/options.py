@@ -156,6 +156,20 @@ AggregatorName = Annotated[
         show_default=False,
     ),
 ]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="paper: Algorithm 1 as published, for numbers. Other options come first.",
+        show_default=False,
+    ),
+]
+Intersections = Annotated[
+    int | None,
+    typer.Option(
+        metavar="2", help="2 adds the intersection of every two groups.", show_default=False
+    ),
+]
 NoIntercept = Annotated[
     bool,
     typer.Option("--no-intercept", help="Add no feature that is 1 in every row."),

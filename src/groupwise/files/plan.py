@@ -73,8 +73,10 @@ class Plan:
     features: Features
     indicators: bool
     intercept: bool
+    preset: str | None
     learner: str
     aggregator: str
+    intersections: int | None
     parameters: dict[str, float]
     kinds: dict[str, Kind]
     experts: tuple[str, ...] = ()
@@ -95,8 +97,10 @@ class Plan:
             "task": self.task.name,
             **self.range_or_classes,
             **({} if self.order is None else {"order": self.order}),
+            **({} if self.preset is None else {"preset": self.preset}),
             "learner": self.learner,
             "aggregator": self.aggregator,
+            **({} if self.intersections is None else {"intersections": self.intersections}),
             **self.parameters,
             "indicators": self.indicators,
             "intercept": self.intercept,
@@ -158,8 +162,12 @@ class Plan:
     def model(self) -> "Groupwise":
         """A model that has seen nothing yet."""
         from groupwise.model import Groupwise
+        from groupwise.presets import paper
         from groupwise.validation import learners_called, part_called
 
+        as_published: dict[str, Any] = {}
+        if self.preset is not None:
+            as_published = {key: paper()[key] for key in ("play", "clip", "max_levels")}
         return Groupwise(
             groups=self.groups,
             learner=learners_called(self.learner, self.task.loss, **self.parameters),
@@ -168,7 +176,9 @@ class Plan:
             features=self.declared,
             indicators=self.indicators,
             intercept=self.intercept,
+            intersections=self.intersections,
             experts=self.experts,
+            **as_published,
         )
 
 
@@ -209,6 +219,12 @@ def make_plan(
         notes.append("The label is guessed: the last column of numbers.")
     label = _label(scan, request)
     task = _task(label, request)
+    if request.preset is not None and task.is_chance:
+        raise ConfigurationError(
+            f"--preset {request.preset} predicts numbers, and {quoted(label.name)} is not one. "
+            "Leave it out, or say --task number."
+        )
+    request = request.preset_read()
     for name in request.drop:
         scan.column(name, "to leave out")
     logged = find_logged(scan, task, label.name, predictions)
@@ -272,6 +288,8 @@ def make_plan(
         features=features,
         indicators=indicators,
         intercept=request.intercept,
+        preset=request.preset,
+        intersections=request.intersections,
         **_parts(request, task),
         kinds={
             name: "text" if is_text(features.get(name, ())) else scan.columns[name].kind

@@ -28,6 +28,8 @@ LEVELS_WORD = "levels"
 """In the table of features: text, one 0/1 feature for each level."""
 NUMBER, PROBABILITY, CLASSES = TASKS = ("number", "probability", "classes")
 """What the label may be."""
+PAPER = "paper"
+"""The preset that is Algorithm 1 as published."""
 NONE_WORD, ALL_WORD = "none", "all"
 """Of the past: nothing, or that of the whole file."""
 
@@ -44,8 +46,10 @@ class Request:
     order: str | None = None
     drop: tuple[str, ...] = ()
     experts: tuple[str, ...] = ()
+    preset: str | None = None
     learner: str | None = None
     aggregator: str | None = None
+    intersections: int | None = None
     penalty: float | None = None
     bound: float | None = None
     indicators: bool | None = None
@@ -64,6 +68,18 @@ class Request:
         texts = ("groups", "features", "past")
         text: dict[str, str] = {key: said.pop(key) for key in texts if key in said}
         return replace(self, text=text, **said)
+
+    def preset_read(self) -> "Request":
+        """The same, with what a preset says where nothing else was said."""
+        if self.preset is None:
+            return self
+        said = {"learner": "ridge", "penalty": 1.0, "aggregator": "adanormalhedge"}
+        said |= {"hinges": False, "past": ()}
+        asked = {key for key in said if getattr(self, key) is not None} | set(self.text)
+        if self.learner not in (None, "ridge"):
+            asked.add("penalty")
+        missing: Any = {key: value for key, value in said.items() if key not in asked}
+        return replace(self, intercept=False, **missing)
 
     def read(self, columns: Sequence[str], unknown: Unknown) -> "Request":
         """The same, groups and features on the command line read as ``parse_groups`` has it."""
@@ -86,6 +102,12 @@ def request_from(config: Path | None, **options: Any) -> Request:
     request = read_config(config).with_options(**options)
     if request.task not in (None, *TASKS):
         raise ConfigurationError(f"There is no task {quoted(request.task)}: {', '.join(TASKS)}.")
+    if request.preset not in (None, PAPER):
+        raise ConfigurationError(f"There is no preset {quoted(request.preset)}: {PAPER}.")
+    if request.intersections not in (None, 1, 2) or isinstance(request.intersections, bool):
+        raise ConfigurationError(
+            f"intersections is {request.intersections!r}. Give 2 for every two groups, or 1."
+        )
     return request
 
 
@@ -110,7 +132,7 @@ def _request(found: dict[str, Any]) -> Request:
     unknown = [key for key in found if key not in known]
     if unknown:
         raise ConfigurationError(f"unknown key {quoted(unknown[0])}. Known are {listed(known)}.")
-    for key in ("target", "task", "order", "learner", "aggregator"):
+    for key in ("target", "task", "order", "preset", "learner", "aggregator"):
         if key in found and not isinstance(found[key], str):
             raise ConfigurationError(f"{key} holds {found[key]!r}. Give text.")
     for key in ("penalty", "bound"):
