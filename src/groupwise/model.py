@@ -99,6 +99,8 @@ class Groupwise(Locked):
     After every label and for every group, regret ≤ certificate, as ``model.regret()`` shows both.
     """
 
+    _short_signatures = True
+    """May it have issued tickets whose signature is short? Those of earlier versions may."""
     changing = ("_encoder", "_registry", "_reduction", "_settled", "_next", "_version")
 
     def __init__(
@@ -144,6 +146,7 @@ class Groupwise(Locked):
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)
         self._key = os.urandom(KEY_BYTES)
+        self._short_signatures = False
         self._next = 0
         self._settled = Settled()
         self._version = 0
@@ -271,7 +274,7 @@ class Groupwise(Locked):
         if ticket.issuer is self._key:
             issued = number < self._next
         else:  # through a file or as text, perhaps after the snapshot that this model came from
-            issued = ticket.issuer in (self._key, ticket.signature(self._key))
+            issued = ticket.is_of(self._key, self._short_signatures)
         if not issued:
             raise TicketError(
                 f"Ticket {number} was not issued by this model. Settle it with the model that "
@@ -486,6 +489,7 @@ class Groupwise(Locked):
             **self._registry.to_dict(),
             "encoder": self._encoder.to_dict(),
             "key": self._key.hex(),
+            "short_signatures": self._short_signatures,
             "next": self._next,
             "settled": [list(pair) for pair in self._settled.intervals],
             "version": self._version,
@@ -498,6 +502,7 @@ class Groupwise(Locked):
         model._encoder = Encoder.from_dict(header["encoder"], model.groups)
         model._registry.restore(header)
         model._key = bytes.fromhex(header["key"])
+        model._short_signatures = bool(header.get("short_signatures", True))
         model._next = int(header["next"])
         model._settled = Settled(header["settled"])
         model._version = int(header["version"])
