@@ -17,7 +17,11 @@ from groupwise.extras import EXTRAS
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 OPTIONAL = sorted({package for packages in EXTRAS.values() for package in packages})
-IMPORTED_AS = {"tomli-w": "tomli_w", "scikit-learn": "sklearn"}
+IMPORTED_AS = {
+    "tomli-w": "tomli_w",
+    "scikit-learn": "sklearn",
+    "prometheus-client": "prometheus_client",
+}
 FRAMES = {"pandas", "polars", "pyarrow"}
 """Whoever has a frame has its package too."""
 BROUGHT_ALONG = {"llvmlite", "markupsafe"}

@@ -133,6 +133,15 @@ Rows = Annotated[
     str, typer.Argument(metavar="ROWS", help="The rows, as run takes them.", show_default=False)
 ]
 
+Stored = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        metavar="FILE|postgresql://…",
+        help="Where everything is kept: an SQLite file, or a PostgreSQL database.",
+    ),
+]
+
 
 def warn(*messages: str) -> None:
     """Say something on standard error."""

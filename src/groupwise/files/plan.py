@@ -204,7 +204,7 @@ def make_plan(
         features=features,
         indicators=indicators,
         intercept=request.intercept,
-        **_parts(request, task),
+        **parts_for(request, task),
         kinds={
             name: "text" if is_text(features.get(name, ())) else scan.columns[name].kind
             for name in read
@@ -232,7 +232,7 @@ def _task(label: Profile, request: Request) -> Task:
     return Task(Square(*_range(label, request.range)) if name == NUMBER else loss_for(classes))
 
 
-def _parts(request: Request, task: Task) -> dict[str, Any]:
+def parts_for(request: Request, task: Task) -> dict[str, Any]:
     """Learner and aggregator: those asked for, if they are for such a label, or the best known."""
     chance = task.is_chance
     learner = request.learner or ("logistic" if chance else "ridge")
