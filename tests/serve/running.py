@@ -1,5 +1,7 @@
 """A service in a process of its own, to be killed; and one inside the test, to be looked into."""
 
+import asyncio
+import inspect
 import os
 import signal
 import socket
@@ -11,14 +13,20 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 
+from groupwise import archive
+from groupwise.errors import GroupwiseError
 from groupwise.serve.app import App
 from groupwise.serve.engine import Ageing
+from groupwise.serve.errors import InvalidError
 from groupwise.serve.looks import Looks
+from groupwise.serve.reader import Reader, table
 from groupwise.serve.run import open_store
 from groupwise.serve.service import Service
 
+PATH = "/v1/models/costs"
 POSTGRES = "GROUPWISE_POSTGRES"
 """The address of a server for the tests, in the environment."""
 STORES = ("sqlite", "postgres")
@@ -79,7 +87,11 @@ class Running:
         command = [sys.executable, "-m", "groupwise", "serve", "--store", self.place]
         command += ["--port", str(self.port), "--sample", "0", *self.options]
         self.process = subprocess.Popen(
-            [*self.before, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [*self.before, *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
         )
         if wait:
             self.wait()
@@ -100,8 +112,8 @@ class Running:
 
     def kill(self) -> None:
         assert self.process is not None
-        self.process.kill()
-        self.process.communicate()
+        os.killpg(self.process.pid, signal.SIGKILL)  # whatever watches it too
+        self.process.communicate(timeout=60)
 
     def stop(self) -> tuple[int, str]:
         assert self.process is not None
@@ -126,18 +138,50 @@ async def inside(place: str, ageing: Ageing | None = None, store=None, looks=Non
     """A service inside this process: the app, and a client of it."""
     problems: list[Exception] = []
     service = Service(store or open_store(place), ageing)
-    app = App(service, looks or Looks(), problems.append)
+    app = App(service, looks or Looks(Here()), problems.append)
     async with app.starlette.router.lifespan_context(app.starlette):
         transport = httpx.ASGITransport(app.starlette, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             while not service.ready and not problems:
-                await _soon()
+                await asyncio.sleep(0.005)
             if problems:
                 raise problems[0]
             yield app, client
 
 
-async def _soon() -> None:
-    import asyncio
+class Here(Reader):
+    """Tables computed in this process."""
 
-    await asyncio.sleep(0.005)
+    async def ask(self, frozen, question):
+        content = await asyncio.to_thread(archive.to_bytes, *frozen.contents)
+        try:
+            found = await asyncio.to_thread(table, content, question)
+        except GroupwiseError as error:
+            raise InvalidError(str(error)) from error
+        return msgspec.json.decode(msgspec.json.encode(found, enc_hook=lambda one: one.tolist()))
+
+
+def asynchronous(test):
+    """Run a test in an event loop of its own."""
+
+    def run(*arguments, **options):
+        return asyncio.run(asyncio.wait_for(test(*arguments, **options), 60))
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    vars(run)["__signature__"] = inspect.signature(test)
+    return run
+
+
+async def made(client, settings=SETTINGS):
+    response = await client.put(PATH, content=settings)
+    assert response.status_code == 201, response.text
+
+
+def is_problem(response, status, kind):
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    found = response.json()
+    assert found["type"] == f"urn:groupwise:problem:{kind}"
+    assert found["status"] == status
+    assert found["detail"]
+    return found["detail"]

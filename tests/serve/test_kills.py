@@ -11,10 +11,9 @@ import pytest
 from groupwise.serve.run import open_store
 from groupwise.serve.state import State
 from groupwise.serve.store import LABEL, PREDICT
-from tests.serve.running import SETTINGS, Running, label, row
+from tests.serve.running import PATH, SETTINGS, Running, label, row
 
 CLIENTS = 8
-PATH = "/v1/models/costs"
 
 
 class Load:

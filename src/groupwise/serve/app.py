@@ -67,6 +67,8 @@ class App:
             exception_handlers={HTTPException: _refused, Exception: _broken},
         )
 
+        self.starlette.router.redirect_slashes = False  # no page has two addresses
+
     def _routes(self) -> list[Route]:
         of = "/v1/models/{model}"
         post, get = ["POST"], ["GET"]

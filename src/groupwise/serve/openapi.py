@@ -13,6 +13,7 @@ PROBLEMS = {
     "401": "A token is needed.",
     "403": "The token is not for this.",
     "404": "There is no such model or ticket.",
+    "405": "The method is not for this page.",
     "409": "It was said otherwise before.",
     "413": "The request is too long.",
     "415": "The body is of another kind.",
