@@ -56,7 +56,7 @@ def bearer(header: str | None) -> str | None:
     return form[1] if form else None
 
 
-def allow(token: Token, scope: str, model: str | None) -> None:
+def allow(token: Token, scope: str, model: str | None = None) -> None:
     """ForbiddenError unless a token is for this."""
     if scope not in token.scopes and ADMIN not in token.scopes:
         raise ForbiddenError(f"The token {token.name!r} lacks the scope {scope}.")

@@ -31,13 +31,15 @@ from groupwise.serve.errors import (
 from groupwise.serve.looks import Looks
 from groupwise.serve.metrics import Metrics
 from groupwise.serve.openapi import document
+from groupwise.serve.page import COOKIE, Pages
 from groupwise.serve.problems import HEADERS, answered, problem_of
 from groupwise.serve.service import Service
 from groupwise.serve.state import Issued
 from groupwise.serve.store import Token
 
 LOG = logging.getLogger("groupwise.serve")
-COOKIE = "groupwise"
+LISTS = ("/", "/v1/models")
+"""Who may see some models sees these there."""
 AT_ONCE = 1_000
 """Requests under way; further ones are refused with 503."""
 JSON = "application/json"
@@ -62,7 +64,7 @@ class App:
         self._under_way = 0
         self._openapi = _encode(document())
         self.starlette = Starlette(
-            routes=self._routes(),
+            routes=[*self._routes(), *Pages(service, looks, self._token).routes()],
             lifespan=self._lifespan,
             exception_handlers={HTTPException: _refused, Exception: _broken},
         )
@@ -130,7 +132,10 @@ class App:
         if given is None and request.method == "GET":  # a cookie is for looking only
             given = request.cookies.get(COOKIE)
         token = access.found(self.service.tokens, given)
-        access.allow(token, scope, request.path_params.get("model"))
+        if request.url.path not in LISTS:
+            access.allow(token, scope, request.path_params.get("model"))
+        else:
+            access.allow(token, scope, *token.models[:1])
         return token
 
     @asynccontextmanager

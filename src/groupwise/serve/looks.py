@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from groupwise.errors import GroupwiseError
+from groupwise.losses import Log
 from groupwise.serve.engine import Engine
 from groupwise.serve.errors import MalformedError
 from groupwise.serve.problems import HEADERS
@@ -23,6 +24,8 @@ LINE_GROUPS = 50
 """The history knows of so many groups: the largest."""
 LINES = 600
 """And of so many moments."""
+GAP = 0.02
+"""A mean gap that is worth an alert."""
 EVERY = 1.0
 """Seconds between two messages of a stream."""
 FIGURES = ("rounds", "regret", "certificate", "baseline_regret")
@@ -82,6 +85,16 @@ class Looks:
         known = [one for (what, _), one in tables.items() if what == "regret"]
         return max(known, key=lambda one: one[0])[1] if known else None
 
+    def miscalibrated(self, engine: Engine) -> list[tuple[str | None, dict[str, Any]]]:
+        """Groups whose probabilities are off by more than chance explains, by class."""
+        _, known = self._of(engine).tables.get(("calibration", LINE_GROUPS), (0, {"tables": {}}))
+        return [
+            (of if known["classes"] and len(known["classes"]) > 2 else None, row)
+            for of, rows in known["tables"].items()
+            for row in rows
+            if row["ece"] and row["ece"] > 2 * row["ece_95"] and abs(row["gap"]) > GAP
+        ]
+
     async def _table(self, engine: Engine, what: str, largest: int | None) -> dict[str, Any]:
         seen = self._of(engine)
         async with seen.lock:
@@ -117,6 +130,8 @@ class Looks:
             "outstanding": engine.outstanding,
             "groups": {row["group"]: [row[key] for key in FIGURES] for row in table["rows"]},
         }
+        if isinstance(engine.state.model.loss, Log):
+            await self.calibration(engine, LINE_GROUPS)
         await engine.put_history(table["event"], table["at"], _encode(line), LINES)
         seen.sampled = labels
 
