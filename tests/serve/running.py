@@ -140,7 +140,7 @@ async def inside(place: str, ageing: Ageing | None = None, store=None, looks=Non
     service = Service(store or open_store(place), ageing)
     app = App(service, looks or Looks(Here()), problems.append)
     async with app.starlette.router.lifespan_context(app.starlette):
-        transport = httpx.ASGITransport(app.starlette, raise_app_exceptions=False)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             while not service.ready and not problems:
                 await asyncio.sleep(0.005)

@@ -36,7 +36,7 @@ async def test_what_is_lost_is_asked_again_and_counts_once(file, monkeypatch):
     monkeypatch.setattr(clients, "PAUSE", 0.0)
     draw = random.Random(1)
     async with inside(file) as (app, http):
-        transport = Lossy(httpx.ASGITransport(app.starlette))
+        transport = Lossy(httpx.ASGITransport(app))
         async with AsyncClient("http://127.0.0.1", model="costs", transport=transport) as client:
             await client.create(SETTINGS)
             rows = [row(draw) for _ in range(60)]

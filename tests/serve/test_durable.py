@@ -278,6 +278,7 @@ async def test_a_full_database(tmp_path):
         await _fill(client, fills, empties)
 
 
+@pytest.mark.slow
 def test_a_limit_of_the_system_on_files(file):
     """A running service whose files may grow no further, and then may again."""
     with Running(file) as service:

@@ -7,6 +7,7 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 
 from groupwise.errors import ConfigurationError
 from groupwise.serve.errors import ForbiddenError, UnauthorisedError
@@ -65,6 +66,7 @@ def allow(token: Token, scope: str, model: str | None = None) -> None:
         raise ForbiddenError(f"The token {token.name!r} is not for {what}.")
 
 
+@lru_cache(256)
 def is_loopback(host: str) -> bool:
     """Does a host's name mean this machine, whoever asks?"""
     name = host.strip("[]").lower()

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from groupwise.errors import GroupwiseError
 from groupwise.serve import access, bodies
@@ -70,6 +71,25 @@ class App:
         )
 
         self.starlette.router.redirect_slashes = False  # no page has two addresses
+        self._quick = {
+            "predict": self._guarded(self._predict, PREDICT),
+            "labels": self._guarded(self._labels, LEARN),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request: what is asked most goes straight to its endpoint."""
+        parts: list[str] = scope["path"].split("/") if scope["type"] == "http" else []
+        is_quick = len(parts) == 5 and parts[4] in self._quick and scope["method"] == "POST"
+        if is_quick and parts[:3] == ["", "v1", "models"]:
+            scope["path_params"] = {"model": parts[3]}
+            request = Request(scope, receive)
+            try:
+                response = await self._quick[parts[4]](request)
+            except Exception as error:
+                response = await _broken(request, error)
+            await response(scope, receive, send)
+            return
+        await self.starlette(scope, receive, send)
 
     def _routes(self) -> list[Route]:
         of = "/v1/models/{model}"
@@ -102,6 +122,13 @@ class App:
         methods: list[str],
         scope: str | None,
     ) -> Route:
+        return Route(path, self._guarded(endpoint, scope), methods=methods)
+
+    def _guarded(
+        self, endpoint: Callable[[Request, Token], Awaitable[Response]], scope: str | None
+    ) -> Endpoint:
+        """An endpoint for those who may ask; its errors as problem documents."""
+
         async def guarded(request: Request) -> Response:
             self._under_way += 1
             try:
@@ -114,24 +141,26 @@ class App:
             finally:
                 self._under_way -= 1
 
-        return Route(path, guarded, methods=methods)
+        return guarded
 
     def _token(self, request: Request, scope: str | None) -> Token:
         """Whose request it is; an error unless they may ask for this."""
         if scope is None:
             return access.EVERYBODY
         if not self.service.tokens:
-            host = access.host_of(request.headers.get("host", ""))
+            host = access.host_of(
+                dict(request.scope["headers"]).get(b"host", b"").decode("latin-1")
+            )
             if not access.is_loopback(host):  # a page elsewhere that a browser was sent to
                 raise ForbiddenError(
                     f"This service answers as localhost, not as {host!r}. To be asked from "
                     "elsewhere it needs tokens: groupwise token create."
                 )
             return access.EVERYBODY
-        given = access.bearer(request.headers.get("authorization"))
-        if given is None and request.method == "GET":  # a cookie is for looking only
-            given = request.cookies.get(COOKIE)
-        token = access.found(self.service.tokens, given)
+        sent = access.bearer(request.headers.get("authorization"))
+        if sent is None and request.method == "GET":  # a cookie is for looking only
+            sent = request.cookies.get(COOKIE)
+        token = access.found(self.service.tokens, sent)
         if request.url.path not in LISTS:
             access.allow(token, scope, request.path_params.get("model"))
         else:

@@ -79,14 +79,15 @@ DROPPEDS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Droppeds)
 
 async def body(request: Request, kind: str | None = JSON) -> bytes:
     """The content of a request, of a kind, and not too long."""
-    headers = request.headers
-    given = headers.get("content-type", "").partition(";")[0].strip().lower()
+    headers: dict[bytes, bytes] = dict(request.scope["headers"])
+    given = headers.get(b"content-type", b"").decode("latin-1")
+    given = given.partition(";")[0].strip().lower()
     if kind is not None and given != kind:
         raise MediaError(f"Send Content-Type: {kind}" + (f", not {given}." if given else "."))
-    if headers.get("content-encoding", "identity") != "identity":
+    if headers.get(b"content-encoding", b"identity") != b"identity":
         raise MediaError("Send the body as it is, without Content-Encoding.")
-    length = headers.get("content-length", "0")
-    if length.isascii() and length.isdigit() and int(length[:20]) > BODY:
+    length = headers.get(b"content-length", b"0")
+    if length.isdigit() and int(length[:20]) > BODY:
         raise _too_long()
     parts, size = [], 0
     try:

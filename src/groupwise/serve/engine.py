@@ -18,6 +18,7 @@ from groupwise.serve.errors import (
     UnavailableError,
     UnknownError,
 )
+from groupwise.serve.seen import Seen
 from groupwise.serve.state import (
     FORGOTTEN,
     SETTLED,
@@ -87,6 +88,7 @@ class Engine:
         store: Store,
         committer: Committer,
         ageing: Ageing,
+        seen: Seen,
     ) -> None:
         self.record = record
         self.counts = Counts()
@@ -100,6 +102,8 @@ class Engine:
         self._committer = committer
         self._ageing = ageing
         self._last: Group | None = None
+        self._seen = seen
+        """The ids that the store remembers."""
         self._snapshotting = asyncio.Lock()
 
     # Requests.
@@ -256,6 +260,8 @@ class Engine:
             return found
         if key is None and number is not None and number >= self.state.model.issued:
             return None
+        if key is not None and key not in self._seen:
+            return None
         answer = self._store.answer(self.record.model, key, number)
         return None if answer is None else Issued.from_answer(answer)
 
@@ -331,6 +337,9 @@ class Engine:
             keep = KEPT, self._ageing.keep_log
             await self._committer.run(lambda s: s.put_snapshot(*written, record, *keep))
             self.snapshots = [record, *self.snapshots][:KEPT]
+            for one in frozen.recent:
+                if one.key is not None:
+                    self._seen.add(one.key)
             state.drop(frozen.recent)
             before = record.at - self._ageing.remember
             await self._committer.run(lambda s: s.forget_answers(*written, before))

@@ -79,12 +79,13 @@ def serve(settings: Settings, said: Callable[[str], None]) -> None:
         looks = Looks(sample=settings.sample)
         app = App(Service(store, settings.ageing, settings.only), looks, failed)
         config = uvicorn.Config(
-            app.starlette,
+            app,
             host=settings.host,
             port=settings.port,
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             timeout_graceful_shutdown=PATIENCE,
         )
         server = Server(config)

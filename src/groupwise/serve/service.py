@@ -21,6 +21,7 @@ from groupwise.serve.errors import (
     UnavailableError,
     UnknownError,
 )
+from groupwise.serve.seen import Seen
 from groupwise.serve.state import State
 from groupwise.serve.store import ModelRecord, SnapshotRecord, Store, Token
 from groupwise.serve.warm import warm
@@ -74,12 +75,11 @@ class Service:
         for record in self.store.models():
             if self.only and record.name not in self.only:
                 continue
-            fence, state = await asyncio.to_thread(self._open, record)
-            self._serve(record, fence, state)
+            self._serve(record, *await asyncio.to_thread(self._open, record))
         self._clock = asyncio.create_task(self._tick())
         self.ready = True
 
-    def _open(self, record: ModelRecord) -> tuple[int, State]:
+    def _open(self, record: ModelRecord) -> tuple[int, State, Seen]:
         own = numerics()
         known = self.store.snapshots(record.model)
         tail = self.store.log(record.model, known[0].seq) if known else iter(())
@@ -95,10 +95,13 @@ class Service:
         warm(state.model, next((one.ticket.row for one in state.open.values() if one.ticket), None))
         if record.numerics != own:
             fence = self.store.take(record.model, own)
-        return fence, state
+        seen = Seen()
+        for key in self.store.keys(record.model):
+            seen.add(key)
+        return fence, state, seen
 
-    def _serve(self, record: ModelRecord, fence: int, state: State) -> Engine:
-        engine = Engine(record, fence, state, self.store, self.committer, self.ageing)
+    def _serve(self, record: ModelRecord, fence: int, state: State, seen: Seen) -> Engine:
+        engine = Engine(record, fence, state, self.store, self.committer, self.ageing, seen)
         engine.broken = self._failed
         self.engines[record.name] = engine
         self.opened(engine)
@@ -211,7 +214,7 @@ class Service:
                 await self._delete(known)
             about = name, settings, numerics(), first, content
             record, fence = await self.committer.run(lambda s: s.create(*about))
-            self._serve(record, fence, state)
+            self._serve(record, fence, state, Seen())
             return known is None
 
     async def delete(self, name: str) -> None:

@@ -44,6 +44,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 """Each brings the tables from the version before to its own, which is its place from 1."""
 OF_A_MODEL = ("log", "snapshots", "parts", "answers", "history", "models")
+ANSWERS_AT_ONCE = 10_000
 READ_AT_ONCE = 256
 """Batches of the log."""
 PROBED = 1 << 16
@@ -256,6 +257,17 @@ class SqlStore(ABC):
             plain = bytes(row), bytes(answer), outcome, bytes(label)
             return Answer(number_, key_, *plain, at, settled)
         return None
+
+    def keys(self, model: int) -> Iterator[str]:
+        """The ids of all tickets that are remembered."""
+        statement = (
+            "SELECT number, key FROM answers WHERE model = ? AND number > ? "
+            f"ORDER BY number LIMIT {ANSWERS_AT_ONCE}"
+        )
+        beyond = -1
+        while found := self._rows(statement, (model, beyond)):
+            yield from (key for _, key in found if key is not None)
+            beyond = found[-1][0]
 
     # History.
 

@@ -154,6 +154,9 @@ class Store(Protocol):
     def answer(self, model: int, key: str | None, number: int | None) -> Answer | None:
         """What is remembered of a ticket, by its id or its number."""
 
+    def keys(self, model: int) -> Iterator[str]:
+        """The ids of all tickets that are remembered."""
+
     def put_history(
         self, model: int, fence: int, seq: int, at: float, content: bytes, most: int
     ) -> None:
