@@ -167,6 +167,11 @@ class Client(_Requests):
         found: dict[str, Any] = self.ask("PUT", self.path(""), content=settings.encode())
         return found
 
+    def about(self) -> dict[str, Any]:
+        """The model in a few figures, and its settings."""
+        found: dict[str, Any] = self.ask("GET", self.path(""))
+        return found
+
     def predict(self, row: Mapping[str, Any], id: str | None = None) -> Predicted:
         """The prediction for a row."""
         return Predicted(**self.ask("POST", self.path("/predict"), json=_body(row, id)))
@@ -260,6 +265,11 @@ class AsyncClient(_Requests):
     async def create(self, settings: str) -> dict[str, Any]:
         """Make the model, from TOML as ``groupwise init`` writes it."""
         found: dict[str, Any] = await self.ask("PUT", self.path(""), content=settings.encode())
+        return found
+
+    async def about(self) -> dict[str, Any]:
+        """The model in a few figures, and its settings."""
+        found: dict[str, Any] = await self.ask("GET", self.path(""))
         return found
 
     async def predict(self, row: Mapping[str, Any], id: str | None = None) -> Predicted:

@@ -18,6 +18,7 @@ from groupwise.errors import GroupwiseError
 from groupwise.serve import access, bodies
 from groupwise.serve.access import ADMIN, LEARN, PREDICT, READ
 from groupwise.serve.bodies import body, checked, few, named
+from groupwise.serve.declared import target_of
 from groupwise.serve.engine import CONFLICT, INVALID, UNKNOWN, Engine, Outcome
 from groupwise.serve.errors import (
     BusyError,
@@ -275,7 +276,8 @@ class App:
 
     async def _about(self, request: Request, token: Token) -> Response:
         engine = self._engine(request)
-        found = {**self.looks.about(engine), "settings": engine.record.settings}
+        settings = engine.record.settings
+        found = {**self.looks.about(engine), "target": target_of(settings), "settings": settings}
         return json_answer(_encode(found))
 
     async def _put(self, request: Request, token: Token) -> Response:

@@ -32,6 +32,11 @@ def declared_model(settings: str, name: str) -> Groupwise:
     )
 
 
+def target_of(settings: str) -> str | None:
+    """The name of the label, where settings give it one."""
+    return request_of(settings.encode(), "The settings").target
+
+
 def _loss(request: Request) -> Loss:
     task = request.task or (NUMBER if request.range is not None else None)
     task = task or (CLASSES if request.classes is not None else None)
