@@ -54,6 +54,7 @@ def serve(kind: str, port: int, folder: Path) -> None:
         return
     from groupwise.serve.app import App
     from groupwise.serve.looks import Looks
+    from groupwise.serve.run import tune
     from groupwise.serve.service import Service
     from groupwise.serve.sqlite import SqliteStore
 
@@ -64,6 +65,7 @@ def serve(kind: str, port: int, folder: Path) -> None:
             pass
 
     store = (SqliteStore if kind == "durable" else Forgetful)(folder / f"{kind}.db")
+    tune()
     app = App(Service(store), Looks(), lambda error: os._exit(1))
     uvicorn.run(app, port=port, log_level="error", access_log=False, proxy_headers=False)
 
@@ -210,6 +212,9 @@ def synced(folder: Path, times: int = 200) -> float:
         raise SystemExit(f"{folder} is a {kind}, which nothing is synced to: give --folder a disk.")
     found = []
     with (folder / "page").open("wb") as file:
+        file.write(bytes(4096 * times))  # there is room already, as in a log that is used again
+        os.fsync(file.fileno())
+        file.seek(0)
         for _ in range(times):
             file.write(os.urandom(4096))
             file.flush()

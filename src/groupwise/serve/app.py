@@ -44,15 +44,21 @@ LISTS = ("/", "/v1/models")
 """Who may see some models sees these there."""
 AT_ONCE = 1_000
 """Requests under way; further ones are refused with 503."""
-JSON = "application/json"
+FIXED = [
+    (name.lower().encode(), value.encode())
+    for name, value in {**HEADERS, "Content-Type": "application/json"}.items()
+]
 
 _encode = msgspec.json.Encoder().encode
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def json_answer(content: bytes, status: int = 200) -> Response:
+class Json(Response):
     """A response that holds JSON."""
-    return Response(content, status, HEADERS, JSON)
+
+    def __init__(self, content: bytes, status: int = 200) -> None:
+        self.status_code, self.body, self.background = status, content, None
+        self.raw_headers = [*FIXED, (b"content-length", b"%d" % len(content))]
 
 
 class App:
@@ -194,7 +200,7 @@ class App:
     async def _predict(self, request: Request, token: Token) -> Response:
         asked = bodies.read(bodies.PREDICTION, await body(request))
         issued = await self._engine(request).predict(asked.id, checked(asked.row))
-        return json_answer(issued.answer)
+        return Json(issued.answer)
 
     async def _predict_batch(self, request: Request, token: Token) -> Response:
         asked = bodies.read(bodies.PREDICTIONS, await body(request))
@@ -206,7 +212,7 @@ class App:
             else {"id": key, "problem": problem_of(_service_error(one))}
             for one, (key, _) in zip(found, items, strict=True)
         ]
-        return json_answer(_encode({"predictions": answers}))
+        return Json(_encode({"predictions": answers}))
 
     async def _labels(self, request: Request, token: Token) -> Response:
         asked = bodies.read(bodies.LABELS, await body(request))
@@ -214,7 +220,7 @@ class App:
         if isinstance(asked, list):
             items = [(*named(one), _encode(one.label)) for one in few(asked)]
             found = await engine.label_many(items)
-            return json_answer(_encode({"labels": [_shown(one) for one in found]}))
+            return Json(_encode({"labels": [_shown(one) for one in found]}))
         return _outcome(await engine.label(*named(asked), _encode(asked.label)))
 
     async def _forget(self, request: Request, token: Token) -> Response:
@@ -223,7 +229,7 @@ class App:
         if isinstance(asked, list):
             items = [named(one) for one in few(asked)]
             found = [await engine.forget(*item) for item in items]
-            return json_answer(_encode({"forgotten": [_shown(one) for one in found]}))
+            return Json(_encode({"forgotten": [_shown(one) for one in found]}))
         return _outcome(await engine.forget(*named(asked)))
 
     async def _ticket(self, request: Request, token: Token) -> Response:
@@ -236,22 +242,22 @@ class App:
             "settled_at": issued.settled or None,
             "answer": msgspec.Raw(issued.answer),
         }
-        return json_answer(_encode(known))
+        return Json(_encode(known))
 
     # Looking.
 
     async def _regret(self, request: Request, token: Token) -> Response:
         found = await self.looks.regret(self._engine(request), _count(request, "largest"))
-        return json_answer(_encode(found))
+        return Json(_encode(found))
 
     async def _calibration(self, request: Request, token: Token) -> Response:
         found = await self.looks.calibration(self._engine(request), _count(request, "largest"))
-        return json_answer(_encode(found))
+        return Json(_encode(found))
 
     async def _history(self, request: Request, token: Token) -> Response:
         group = request.query_params.get("group")
         found = await self.looks.history(self._engine(request), group)
-        return json_answer(_encode(found))
+        return Json(_encode(found))
 
     async def _stream(self, request: Request, token: Token) -> Response:
         return await self.looks.stream(self._engine(request), request)
@@ -272,13 +278,13 @@ class App:
 
     async def _models(self, request: Request, token: Token) -> Response:
         known = [one for one in self.service.engines.values() if _sees(token, one)]
-        return json_answer(_encode({"models": [self.looks.about(one) for one in known]}))
+        return Json(_encode({"models": [self.looks.about(one) for one in known]}))
 
     async def _about(self, request: Request, token: Token) -> Response:
         engine = self._engine(request)
         settings = engine.record.settings
         found = {**self.looks.about(engine), "target": target_of(settings), "settings": settings}
-        return json_answer(_encode(found))
+        return Json(_encode(found))
 
     async def _put(self, request: Request, token: Token) -> Response:
         content = await body(request, None)
@@ -289,7 +295,7 @@ class App:
         name = request.path_params["model"]
         is_new = await self.service.create(name, settings)
         engine = self.service.engine(name)
-        return json_answer(_encode(self.looks.about(engine)), 201 if is_new else 200)
+        return Json(_encode(self.looks.about(engine)), 201 if is_new else 200)
 
     async def _delete(self, request: Request, token: Token) -> Response:
         await self.service.delete(request.path_params["model"])
@@ -301,16 +307,16 @@ class App:
         return Response(self.metrics.text(), 200, HEADERS, self.metrics.kind)
 
     async def _document(self, request: Request, token: Token) -> Response:
-        return json_answer(self._openapi)
+        return Json(self._openapi)
 
     async def _live(self, request: Request, token: Token) -> Response:
-        return json_answer(b'{"live":true}')
+        return Json(b'{"live":true}')
 
     async def _ready(self, request: Request, token: Token) -> Response:
         broken = self.service.committer.broken if self.service.ready else None
         ready = self.service.ready and broken is None
         said = {"ready": ready, **({} if broken is None else {"because": str(broken)})}
-        return json_answer(_encode(said), 200 if ready else 503)
+        return Json(_encode(said), 200 if ready else 503)
 
 
 def _sees(token: Token, engine: Engine) -> bool:
@@ -344,7 +350,7 @@ def _outcome(outcome: Outcome) -> Response:
     }
     if outcome.outcome in kinds:
         raise kinds[outcome.outcome](outcome.detail or "There is no such ticket.")
-    return json_answer(_encode(_shown(outcome)))
+    return Json(_encode(_shown(outcome)))
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from groupwise.serve.errors import MalformedError, MediaError, TooLongError
 from groupwise.serve.state import UNNAMED, Row
@@ -89,16 +89,16 @@ async def body(request: Request, kind: str | None = JSON) -> bytes:
     length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length[:20]) > BODY:
         raise _too_long()
-    parts, size = [], 0
-    try:
-        async for part in request.stream():
-            size += len(part)
-            if size > BODY:
-                raise _too_long()
-            parts.append(part)
-    except ClientDisconnect:
-        raise MalformedError("The request ended before its body did.") from None
-    return b"".join(parts)
+    content, more = b"", True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise MalformedError("The request ended before its body did.")
+        content += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(content) > BODY:
+            raise _too_long()
+    return content
 
 
 def _too_long() -> TooLongError:

@@ -23,9 +23,15 @@ from groupwise.serve.errors import (
     UnavailableError,
 )
 from groupwise.serve.sql import SqlStore, stale
+from groupwise.serve.store import Batch, packed
 
 NOW = "EXTRACT(EPOCH FROM clock_timestamp())::float8"
 ME = "SELECT pid || ' since ' || backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+APPEND = (
+    f"WITH held AS (UPDATE models SET expires = {NOW} + %s WHERE model = %s AND fence = %s "
+    "RETURNING model) INSERT INTO log (model, first, last, content) "
+    "SELECT model, %s, %s, %s FROM held"
+)
 MIGRATING = 7_402_883_315
 """The advisory lock under which tables are changed."""
 OVER = ("53100", "53200", "53300")
@@ -86,13 +92,32 @@ class PostgresStore(SqlStore):
             with suppress(psycopg.Error):
                 connection.close()
 
+    def commit(self, batches: Sequence[Batch]) -> None:
+        """Make events durable; those of one model in one round trip."""
+        if len(batches) != 1:
+            super().commit(batches)
+            return
+        (batch,) = batches
+        content = packed(batch.events)
+        values = self._lease, batch.model, batch.fence, batch.first, batch.last, content
+        with self._errors():
+            found = self._connection.execute(APPEND, values).rowcount
+        if found != 1:
+            self._taken.pop(batch.model, None)
+            raise stale(batch.model)
+
     @contextmanager
     def _writing(self) -> Iterator["psycopg.Cursor[Any]"]:
+        with self._errors(), self._connection.transaction(), self._connection.cursor() as cursor:
+            yield cursor
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """A connection; what goes wrong with it as what a request is answered with."""
         try:
             if self._connection.closed:
                 self._connection = self._connect()
-            with self._connection.transaction(), self._connection.cursor() as cursor:
-                yield cursor
+            yield
         except ServiceError:
             raise
         except psycopg.errors.UniqueViolation as error:

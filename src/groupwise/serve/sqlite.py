@@ -9,12 +9,17 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
-from groupwise.serve.errors import FullError, ServiceError, StaleError, StoreError
+from groupwise.serve.errors import FullError, StaleError, StoreError
 from groupwise.serve.sql import SqlStore, stale
+from groupwise.serve.store import Batch, packed
 
 WAIT = 5.0
 """Seconds to wait for another process that writes tokens."""
 LOCK = ".lock"
+APPEND = (
+    "INSERT INTO log (model, first, last, content) SELECT ?, ?, ?, ? "
+    "WHERE EXISTS (SELECT 1 FROM models WHERE model = ? AND fence = ?)"
+)
 
 
 class SqliteStore(SqlStore):
@@ -93,21 +98,40 @@ class SqliteStore(SqlStore):
         if self._lock is not None:
             self._lock.close()
 
+    def commit(self, batches: Sequence[Batch]) -> None:
+        """Make events durable; those of one model in one step.
+
+        Every step gives up the interpreter's lock, and whoever is busy keeps it for a while.
+        """
+        if len(batches) != 1:
+            super().commit(batches)
+            return
+        (batch,) = batches
+        content = packed(batch.events)
+        values = batch.model, batch.first, batch.last, content, batch.model, batch.fence
+        with self._errors():
+            found = self._connection.execute(APPEND, values).rowcount
+        if found != 1:
+            raise stale(batch.model)
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Cursor]:
+        with self._errors(), closing(self._connection.cursor()) as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+                cursor.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        cursor.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """What the library raises, as what a request is answered with."""
         try:
-            with closing(self._connection.cursor()) as cursor:
-                cursor.execute("BEGIN IMMEDIATE")
-                try:
-                    yield cursor
-                    cursor.execute("COMMIT")
-                except BaseException:
-                    if self._connection.in_transaction:
-                        with suppress(sqlite3.Error):
-                            cursor.execute("ROLLBACK")
-                    raise
-        except ServiceError:
-            raise
+            yield
         except sqlite3.Error as error:
             raise FullError(
                 f"The store {self.place} cannot be written ({error}). Nothing of this request "
