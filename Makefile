@@ -11,10 +11,10 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-numba fuzz kills lint docs bench clean
+.PHONY: help demo test test-slow test-numba fuzz kills lint docs bench bench-accuracy clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.runtime  ## one of the paper's experiments, tables and page in demo/
 	$(BIN)/groupwise reproduce synthetic-mean --out demo
@@ -62,6 +62,11 @@ bench: $(VENV)/.dev  ## seeded benchmarks, as ratios against benchmarks/naive.py
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.serving
 
+DATA := ../shared/data
+
+bench-accuracy: $(VENV)/.bench  ## errors on real streams beside other online learners: DATA=FOLDER
+	$(BIN)/python -m benchmarks.accuracy --data $(DATA)
+
 clean:  ## remove the virtual environment and everything that was generated
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
@@ -86,3 +91,7 @@ $(VENV)/.dev: pyproject.toml
 	$(new_venv)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(VENV)/.runtime $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@

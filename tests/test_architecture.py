@@ -24,9 +24,12 @@ LAYERS = {
             "groups",
             "protocols",
         ),
-        *("features", "datasets"),
+        "datasets",
     },
-    "parts": {"kernels", "store", "oracles", "regret", "learners", "aggregators", "archive"},
+    "parts": {
+        *("kernels", "store", "oracles", "regret", "learners", "aggregators", "archive"),
+        "features",
+    },
     "core": {
         *(
             "reduction",
@@ -36,6 +39,7 @@ LAYERS = {
             "ticket",
             "registry",
             "validation",
+            "reading",
             "replaying",
             "model",
         ),

@@ -256,7 +256,7 @@ def test_regret_stays_below_the_certificate(name, late):
             if turn % 3 == 0:
                 for line in model.regret():
                     assert line["regret"] <= line["certificate"] + 1e-9 * (1 + turn), line
-                    assert line["status"] in ("proved", "vacuous", "numerically uncertain")
+                    assert line["status"] in ("proved", "loose", "vacuous", "numerically uncertain")
 
 
 @pytest.mark.slow

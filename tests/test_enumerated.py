@@ -37,7 +37,7 @@ def test_plays_textbook_adanormalhedge_over_pairs() -> None:
             absolute[name] += np.abs(played - losses)
         model.learn(ticket, y)
     for row in model.regret():
-        assert row["status"] in ("proved", "vacuous")
+        assert row["status"] in ("proved", "loose", "vacuous")
         assert row["regret"] == pytest.approx(regret[row["group"]].max())
 
 

@@ -44,7 +44,7 @@ def names_of(requirements: list[str]) -> set[str]:
 class TestDeclarations:
     def test_the_table_is_that_of_the_project(self):
         extras = PROJECT["optional-dependencies"]
-        assert {*extras} == {*EXTRAS, "all", "dev"}
+        assert {*extras} == {*EXTRAS, "all", "bench", "dev"}
         for extra, packages in EXTRAS.items():
             assert names_of(extras[extra]) - {"groupwise"} == {*packages}
         assert extras["all"] == [f"groupwise[{','.join(EXTRAS)}]"]

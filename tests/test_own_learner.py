@@ -298,7 +298,7 @@ def test_regret_stays_below_the_certificate(learners, loss):
             model.learn(ticket, float(ticket.prediction < 0.5) if contrary else label)
             for line in model.regret():
                 assert line["regret"] <= line["certificate"] + 1e-9
-                assert line["status"] in ("proved", "vacuous")
+                assert line["status"] in ("proved", "loose", "vacuous")
 
 
 def test_regret_is_against_the_best_linear_model_or_the_best_learner():

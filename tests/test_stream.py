@@ -170,10 +170,18 @@ def test_an_error_of_a_learner_comes_through():
 
 
 def test_chunks_are_longer_where_there_are_many_groups():
-    assert rows_at_a_time(1) == CHUNK
-    sizes = [rows_at_a_time(10**power) for power in range(8)]
+    plain = Reduction([Ridge()], Specialists(), gw.losses.Square())
+    sizes = [rows_at_a_time(plain, 10**power, 5_000) for power in range(8)]
     assert sizes == sorted(sizes)
+    assert sizes[0] == CHUNK
     assert sizes[-1] == 8 * CHUNK
+
+
+def test_chunks_are_shorter_where_wide_rows_are_remembered():
+    leaning = Reduction([Ridge(everybody=True)], Specialists(), gw.losses.Square())
+    assert rows_at_a_time(leaning, 1, 25) == CHUNK
+    assert rows_at_a_time(leaning, 1, 8_192) == 1_024
+    assert rows_at_a_time(leaning, 1, 10**9) == 1
 
 
 def test_jobs_are_threads():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         presets,
     )
     from groupwise.errors import GroupwiseError
-    from groupwise.features import hashed
+    from groupwise.features import calendar, encoded, hashed, hinges, past
     from groupwise.groups import by, cut, pairs, weight, where
     from groupwise.learners.platt import Platt
     from groupwise.model import Groupwise
@@ -46,7 +46,11 @@ _HOMES = {
     "replay": "replaying",
     "by": "groups",
     "cut": "groups",
+    "calendar": "features",
+    "encoded": "features",
     "hashed": "features",
+    "hinges": "features",
+    "past": "features",
     "pairs": "groups",
     "weight": "groups",
     "where": "groups",
@@ -73,17 +77,21 @@ __all__ = [
     "Ticket",
     "aggregators",
     "by",
+    "calendar",
     "checks",
     "cut",
     "datasets",
+    "encoded",
     "enumerated",
     "errors",
     "hashed",
+    "hinges",
     "learners",
     "load",
     "losses",
     "oracles",
     "pairs",
+    "past",
     "presets",
     "register",
     "replay",

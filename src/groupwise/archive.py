@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from groupwise.errors import SnapshotError
 from groupwise.writing import replaced
 
-SCHEMA = 4
+SCHEMA = 5
 FORMAT = "groupwise snapshot"
 HEADER = "groupwise.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)

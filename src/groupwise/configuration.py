@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from groupwise.features.declared import declared_from_json, declared_to_json
+from groupwise.features.derived import features_from_json, features_to_json
 from groupwise.groups import from_dict
 from groupwise.losses import loss_from_dict
 from groupwise.recalibration import layer_from_dict, layer_to_dict
@@ -12,7 +12,7 @@ from groupwise.validation import part_from_dict, part_to_save
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
 
-BEFORE = {"intercept": False, "max_levels": None, "recalibrate": None}
+BEFORE = {"intercept": False, "max_levels": None, "recalibrate": None, "experts": ()}
 """What models were like whose files do not say."""
 
 
@@ -23,7 +23,7 @@ def configuration_of(model: "Groupwise") -> dict[str, Any]:
         "learner": [part_to_save(learner) for learner in model.learners],
         "aggregator": part_to_save(model.aggregator),
         "loss": model.loss.to_dict(),
-        "features": declared_to_json(model.features),
+        "features": features_to_json(model.features),
         "indicators": model.indicators,
         "play": model.play,
         "clip": model.clip,
@@ -34,6 +34,7 @@ def configuration_of(model: "Groupwise") -> dict[str, Any]:
         "intercept": model.intercept,
         "max_levels": model.max_levels,
         "recalibrate": layer_to_dict(model.recalibrate),
+        "experts": list(model.experts),
     }
 
 
@@ -44,6 +45,6 @@ def arguments_from(fields: Mapping[str, Any]) -> dict[str, Any]:
     settings["learner"] = [part_from_dict(one) for one in settings["learner"]]
     settings["aggregator"] = part_from_dict(settings["aggregator"])
     settings["loss"] = loss_from_dict(settings["loss"])
-    settings["features"] = declared_from_json(settings["features"])
+    settings["features"] = features_from_json(settings["features"])
     settings["recalibrate"] = layer_from_dict(settings["recalibrate"])
     return settings

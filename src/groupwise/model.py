@@ -9,35 +9,30 @@ import numpy as np
 from groupwise import archive
 from groupwise.configuration import arguments_from, configuration_of
 from groupwise.errors import ConfigurationError, FeatureError, TicketError, TooLargeError
-from groupwise.features import COLUMNS, Declared, Encoder
+from groupwise.features import COLUMNS, AnyFeatures, Derived, Encoder, split
 from groupwise.features.declared import FieldKind
-from groupwise.groups import Group, Groups, Member
+from groupwise.features.experts import Experts
+from groupwise.groups import FrameMembership, Group, Groups, Member
 from groupwise.kernels import compiling
+from groupwise.learners.logged import Logged
 from groupwise.losses import Loss
 from groupwise.protocols import AnyAggregator, Awake, Play, Row
+from groupwise.reading import ReadFrame, frames_of, read_frame
 from groupwise.recalibration import AnyLayer, GapTable, as_layer, recalibration_table, reduction_for
 from groupwise.registry import Registry
 from groupwise.regret.calibration import CalibrationTable, calibration_table
 from groupwise.regret.table import RegretTable, regret_table
-from groupwise.replaying import (
-    Figures,
-    FrameReplay,
-    ReadFrame,
-    frames_of,
-    path_of,
-    read_frame,
-    refuse_actions,
-    run,
-)
+from groupwise.replaying import Figures, FrameReplay, joined, refuse_actions, run
 from groupwise.stream import Stream
 from groupwise.ticket import Settled, Ticket
 from groupwise.turns import LAST, Locked, Turn
 from groupwise.validation import (
     AnyLearner,
     as_aggregator,
+    as_experts,
     as_learners,
     as_loss,
-    checked_prior,
+    as_prior,
     checked_seed,
     encoder_for,
     with_intersections,
@@ -56,14 +51,16 @@ class Groupwise(Locked):
     ----------
     groups : declarations by ``gw.by``, ``gw.cut``, ``gw.where``, ``gw.weight``, ``gw.pairs``.
     learner : the per-group learner, or a list of them: the guarantee is then against the best of
-        them on each group. ``learners.Ridge()`` by default, for log loss ``learners.Logistic()``.
-    aggregator : ``aggregators.AdaNormalHedge()`` by default, for log loss without a floor
-        ``aggregators.Specialists()``.
+        them on each group. The best known by default: ``learners.portfolio(loss)``.
+    aggregator : the best known by default: ``aggregators.Prod()`` for square loss, ``Specialists``
+        for log loss, and ``AdaNormalHedge`` where they do not apply: another loss, a floor for log
+        loss, ``play="mean"`` or ``"sample"``, ``clip=False``.
     loss : ``losses.Square(low, high)`` with the range of your labels; ``losses.Log()`` for
         probabilities.
     features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1],
         {name: None} for text or for a number as it is, {name: gw.hashed(n)} for text with very many
-        values.
+        values. Makers may stand in the list (``gw.past``, ``gw.hinges``, ``gw.encoded``,
+        ``gw.calendar``), and mappings too; makers alone mean every field and what they make.
     indicators : append a 0/1 feature for each declared group that is not a one-hot level already.
     intercept : put a feature first that is 1 in every row, so that linear models have an intercept,
         whatever the other features are. Learners of actions have none.
@@ -77,10 +74,15 @@ class Groupwise(Locked):
     seed : names all the randomness there is.
     prior : {group name: mass}. A mass is fixed when its group appears: the one named here, or 1, or
         for the n-th group from ``gw.pairs`` or ``intersections`` 1/n(n + 1). All pairs together
-        then weigh less than one declared group, whose certificates hardly pay for them.
+        then weigh less than one declared group, whose certificates hardly pay for them. None gives
+        the always-on group a mass of 4 where learners lean to it (``Ridge(everybody=True)``).
     recalibrate : True to map probabilities to better ones, with a map per group (``gw.Platt``), or
         ``gw.Gap(rate)``, which brings every group's mean gap to 0; for ``losses.Log()``.
     intersections : 2 adds the intersection of every two declared groups, as they are first seen.
+    experts : columns with predictions of other models, in the label's units; with log loss, of the
+        probability of 1, or of the second class. Each is an expert of every group, and no feature
+        unless it is named among these: on no group is the loss much above its own, by a certificate
+        (``model.regret(against=column)``).
 
     >>> import groupwise as gw
     >>> model = gw.Groupwise([gw.by("sex"), gw.by("smoker")], loss=gw.losses.Square(0, 50_000))
@@ -101,7 +103,7 @@ class Groupwise(Locked):
 
     _short_signatures = True
     """May it have issued tickets whose signature is short? Those of earlier versions may."""
-    changing = ("_encoder", "_registry", "_reduction", "_settled", "_next", "_version")
+    changing = ("_encoder", "_derived", "_registry", "_reduction", "_settled", "_next", "_version")
 
     def __init__(
         self,
@@ -109,7 +111,7 @@ class Groupwise(Locked):
         learner: AnyLearner | Sequence[AnyLearner] | None = None,
         aggregator: AnyAggregator | None = None,
         loss: Loss | None = None,
-        features: Declared = None,
+        features: AnyFeatures = None,
         indicators: bool = True,
         play: str | None = None,
         clip: bool = True,
@@ -120,29 +122,35 @@ class Groupwise(Locked):
         intercept: bool = True,
         max_levels: int | None = COLUMNS,
         recalibrate: bool | AnyLayer | None = False,
+        experts: Sequence[str] | None = None,
     ) -> None:
         self.intersections = intersections
         self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
         self.groups = Groups(with_intersections(self.declarations, intersections), always_on)
         self.loss = as_loss(loss)
         self.learners = as_learners(learner, self.loss)
-        self.aggregator = as_aggregator(aggregator, self.loss)
+        self.aggregator = as_aggregator(aggregator, self.loss, play, clip)
         self.recalibrate = as_layer(recalibrate, self.loss, self.learners)
+        self.experts = as_experts(experts, self.loss, self.learners)
         self.features = features
         self.indicators = indicators
         self.intercept = intercept
         self.max_levels = max_levels
         self.clip = clip
         self.seed = checked_seed(seed)
-        self.prior = checked_prior(prior)
-        self._encoder = encoder_for(
-            self.learners, features, indicators, self.groups, intercept, max_levels
-        )
+        self.prior = as_prior(prior, self.learners)
+        declared, makers = split(features)
+        made = makers, declared, self.groups, self.loss, self.experts
+        self._derived = Derived(*made) if makers else None
+        self._logged = Experts(self.experts, self.loss, clip) if self.experts else None
+        parts = declared, indicators, self.groups, intercept, max_levels, self._derived
+        self._encoder = encoder_for(self.learners, *parts, self.experts)
         with compiling():
-            width = 0 if features is None else len(features)
+            width = len(self._encoder.declared or ())
             settings = play, clip, self.seed, width, always_on, self._encoder.intercept
-            parts = self.recalibrate, self.learners, self.aggregator, self.loss
-            self._reduction = reduction_for(*parts, *settings)
+            learners = *self.learners, *map(Logged, self.experts)
+            mixed = learners, self.aggregator, self.loss
+            self._reduction = reduction_for(self.recalibrate, *mixed, *settings)
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)
         self._key = os.urandom(KEY_BYTES)
@@ -163,9 +171,15 @@ class Groupwise(Locked):
         except IndexError:
             mine = lock.wait()
         try:
-            members, weights = self.groups.read(row)
+            whole: Mapping[str, Any] = row
+            derived = None
+            if self._derived is not None:
+                whole, derived = self._derived.make(row)
+            members, weights = self.groups.read(whole)
             encoder, number = self._encoder, self._next
-            encoded = encoder.encode(row, members)
+            encoded = encoder.encode(whole, members, derived or ())
+            if self._logged is not None:
+                encoded = Row(*encoded[:4], self._logged.of_row(row))
             awake = self._registry.together.get(tuple(members))
             owner: object = encoder
             if awake is None or encoded.new:
@@ -180,21 +194,10 @@ class Groupwise(Locked):
                 else:
                     play = self._reduction.predict(number, awake, encoded)
             except TooLargeError:
-                raise encoder.refusal(row) from None
+                raise encoder.refusal(whole, derived or ()) from None
             self._next = number + issue
-            return Ticket(
-                number,
-                dict(row),
-                members,
-                weights,
-                play,
-                self.loss,
-                self._version,
-                self._key,
-                owner,
-                awake,
-                encoded,
-            )
+            issued = self.loss, self._version, self._key, owner, awake, encoded
+            return Ticket(number, dict(row), members, weights, play, *issued, derived=derived)
         finally:
             if mine:
                 lock.free.append(True)
@@ -230,6 +233,8 @@ class Groupwise(Locked):
                     self._learn_anew(ticket, label, late)
                 self._version += 1
             self._settle(number)
+            if self._derived is not None:
+                self._derived.settle(ticket.row, ticket.derived or {}, label)
         finally:
             if mine:
                 lock.free.append(True)
@@ -243,7 +248,9 @@ class Groupwise(Locked):
         """The same where groups or features of the ticket may be new, or known by other numbers."""
         members = self._registry.of_ticket(ticket)
         awake, new = self._registry.awake(members, ticket.memberships)
-        row = self._encoder.encode(ticket.row, members)
+        row = self._encoder.encode(ticket.whole, members, ticket.derived or ())
+        if self._logged is not None:
+            row = Row(*row[:4], self._logged.of_row(ticket.row))
         self._reserve(awake, new, row)
         self._reduction.learn(ticket.number, awake, row, label, late)
         self._registry.admit(new)
@@ -296,15 +303,17 @@ class Groupwise(Locked):
 
     # What was lost, and what can be said about it.
 
-    def regret(self, largest: int | None = None, progress: bool = False) -> RegretTable:
+    def regret(
+        self, largest: int | None = None, progress: bool = False, against: str | None = None
+    ) -> RegretTable:
         """Regret and certificate of every group over the settled rounds.
 
         ``largest`` asks only for so many groups: those with most rounds, the largest first.
-        ``progress`` shows a bar.
+        ``progress`` shows a bar. Regret is to the best in hindsight, or ``against`` an expert.
         """
         with self.lock:
-            known = self._registry.names, len(self._encoder.names)
-            return regret_table(self._reduction, *known, self._version, largest, progress)
+            known = self._registry.names, len(self._encoder.names), self._version
+            return regret_table(self._reduction, *known, largest, progress, against)
 
     def calibration(self, largest: int | None = None, of: Any = None) -> CalibrationTable:
         """Calibration of every group, or of the ``largest``: of probabilities, as issued.
@@ -428,29 +437,25 @@ class Groupwise(Locked):
         """
         refuse_actions(self._reduction)
         frames = iter(frames_of(frame))
-        found, memberships = [], []
         with self.lock:
             read = self._read(next(frames, None), target)  # the first before anything is copied
             with self.all_or_nothing():
-                found.append(self._replay(read, jobs, progress))
-                memberships.append(read.membership)
+                found = [self._replay(read, jobs, progress)]
                 for following in frames:
-                    read = self._read(following, target)
-                    found.append(self._replay(read, jobs, progress))
-                    memberships.append(read.membership)
+                    found.append(self._replay(self._read(following, target), jobs, progress))
         self._encoder.announce()
-        prediction, loss, expected = (np.concatenate([one[i] for one in found]) for i in range(3))
-        about = path_of(self._reduction), tuple(memberships), self.loss.classes
-        return FrameReplay(prediction, loss, expected, *about)
+        return joined(self._reduction, found)
 
     def _read(self, frame: Any, target: str) -> ReadFrame:
         """A frame, read and checked. Changes nothing."""
         if frame is None:
             raise FeatureError("There is no frame to replay.")
         parts = self.loss, self.groups, self._encoder, self._registry
-        return read_frame(frame, target, *parts)
+        return read_frame(frame, target, *parts, self._derived, self._logged)
 
-    def _replay(self, read: ReadFrame, jobs: int | None, progress: bool) -> Figures:
+    def _replay(
+        self, read: ReadFrame, jobs: int | None, progress: bool
+    ) -> tuple[Figures, FrameMembership]:
         """Predict and learn the rows of a frame."""
         registry, rows = self._registry, read.rows
         numbers = np.arange(len(registry), len(registry) + len(read.groups))
@@ -458,13 +463,14 @@ class Groupwise(Locked):
         self._reduction.reserve(np.unique(rows.groups), len(rows.features), numbers, masses)
         registry.admit(read.groups)
         self._encoder.admit(read.encoded)
+        self._derived = read.derived
         stream = Stream(self._reduction, registry.everybody, self._next, jobs)
         shape = rows.labels.size, rows.groups.size
-        figures = run(stream, read.chunks(len(registry)), shape, (), progress)
+        figures = run(stream, read.chunks(self._reduction, len(registry)), shape, (), progress)
         self._settled.add_range(self._next, self._next + rows.labels.size)
         self._next += rows.labels.size
         self._version += read.learned
-        return figures
+        return figures, read.membership
 
     # Snapshots.
 
@@ -480,8 +486,9 @@ class Groupwise(Locked):
         """What ``save`` writes: a header and arrays, which nobody changes any more."""
         with self.lock:
             groups, features = len(self._registry), len(self._encoder.names)
-            header = {**self._header(), "around": None, **about}
-            return header, self._reduction.save(groups, features)
+            derived, made = (None, {}) if self._derived is None else self._derived.save()
+            header = {**self._header(), "derived": derived, "around": None, **about}
+            return header, self._reduction.save(groups, features) | made
 
     def _header(self) -> dict[str, Any]:
         return {
@@ -500,6 +507,8 @@ class Groupwise(Locked):
         """The model whose header and arrays ``save`` wrote."""
         model = cls(**arguments_from(header["model"]))
         model._encoder = Encoder.from_dict(header["encoder"], model.groups)
+        if model._derived is not None:
+            model._derived.load(header["derived"], arrays)
         model._registry.restore(header)
         model._key = bytes.fromhex(header["key"])
         model._short_signatures = bool(header.get("short_signatures", True))

@@ -20,7 +20,7 @@ from groupwise.losses import ZeroOne
 from groupwise.model import Groupwise
 from groupwise.regret.calibration import CalibrationTable
 from groupwise.regret.certificate import ESTIMATED, UNCERTAIN, VACUOUS, VOID
-from groupwise.regret.table import RegretTable
+from groupwise.regret.table import CERTIFIED, RegretTable
 from groupwise.ticket import Settled, Ticket
 
 ACCEPT = 1
@@ -199,9 +199,10 @@ class _PartialFeedback:
             }
             if row["status"] not in (VOID, UNCERTAIN):
                 found["status"] = VACUOUS if vacuous else ESTIMATED
-            rows.append({**row, **found})
+            kept = {key: one for key, one in row.items() if not key.startswith(CERTIFIED)}
+            rows.append({**kept, **found})
         comparator = f"{table.comparator}; estimated from explored rounds, payments included"
-        return RegretTable(rows, comparator, table.settled)
+        return RegretTable(rows, comparator, table.settled, table.experts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model and what is explored to one file; :func:`groupwise.load` reads it."""

@@ -17,6 +17,8 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.losses import Loss
 
+NOTHING: Vector = np.zeros(0)
+
 
 class Row(NamedTuple):
     """One individual as numbers: features by position in ``names``, those left out are 0."""
@@ -26,6 +28,8 @@ class Row(NamedTuple):
     names: Sequence[str]
     new: tuple[Any, ...] = ()
     """The features that this row is the first to have; their names come last in ``names``."""
+    logged: Vector = NOTHING
+    """What other models predict for it, scaled; not features."""
 
     def without_zeros(self) -> "Row":
         """The same row, zeros left out."""
@@ -145,6 +149,8 @@ class Hindsight(NamedTuple):
     """``EXACT``, or ``BRACKET`` where not all rows were kept."""
     note: str = ""
     """What to know about the class."""
+    columns: int = 0
+    """How many features the rows have had: on no more rounds, any labels may be fitted."""
 
 
 class Setting(NamedTuple):
@@ -213,6 +219,10 @@ class Bank(ABC):
         ``run`` finds what is returned in ``rounds.laid_out``.
         """
         return None
+
+    def remembered(self, features: int) -> int:
+        """How many numbers ``run`` remembers of every row."""
+        return 0
 
     def run(self, rounds: "Rounds", out: Vector) -> None:
         """``step`` for every round of a stretch of the stream; writes the advice to ``out``.

@@ -37,6 +37,7 @@ from groupwise.kernels.losses import CODES, value
 from groupwise.kernels.stretch import addressed
 from groupwise.learners.banks import banks_of
 from groupwise.learners.compiled import Crew, joint
+from groupwise.learners.logged import LoggedBank
 from groupwise.learners.wrapped import not_advice
 from groupwise.losses import Log, Loss
 from groupwise.protocols import (
@@ -104,8 +105,11 @@ class Reduction:
         self.stands_for = 1.0
         """How many rounds a label stands for; more than one where feedback is partial."""
         # Step 1: a learner for every group, made as groups appear.
-        self.banks = banks_of(self.learners, loss, seed, width, intercept)
+        self.banks = banks_of(self.learners, loss, seed, width, intercept, always_on)
         self.experts = sum(len(bank.columns) for bank in self.banks)
+        read = (bank.names for bank in self.banks if isinstance(bank, LoggedBank))
+        self.logged = next(read, {})
+        """The experts whose advice comes with the rows, by name: which of a group's they are."""
         self.actions = self.banks[0].actions
         self.in_order = list(self.banks[0].columns) == list(range(self.experts))
         """Is there one bank, whose learners are the experts in their order?"""

@@ -3,7 +3,7 @@
 Arrays are read and checked chunk by chunk; a frame is checked whole before anything changes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.class_names import ClassName
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
-from groupwise.features import EncodedFrame, Encoder
-from groupwise.groups import ALWAYS_ON, FrameMembership, Groups, Member, Table
+from groupwise.features.experts import Experts
+from groupwise.groups import ALWAYS_ON, FrameMembership
 from groupwise.kernels import cells, compiling
-from groupwise.kernels.cells import Cells, of_sparse
+from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import compress
+from groupwise.learners.logged import Logged
 from groupwise.losses import Loss
 from groupwise.progress import progress_bar
 from groupwise.protocols import AnyAggregator
 from groupwise.recalibration import AnyLayer, GapTable, as_layer, recalibration_table, reduction_for
 from groupwise.reduction import Reduction
-from groupwise.registry import Registry
 from groupwise.regret.calibration import CalibrationTable, calibration_table
 from groupwise.regret.curves import Curve, Recorder, moments
 from groupwise.regret.table import RegretTable, regret_table
@@ -32,10 +32,12 @@ from groupwise.validation import (
     MASSES,
     AnyLearner,
     as_aggregator,
+    as_experts,
     as_learners,
     as_loss,
     checked_seed,
     is_mass,
+    mass_of_everybody,
 )
 
 KEEP = ("advice", "weights")
@@ -136,100 +138,12 @@ class FrameReplay:
         raise IndexError(row)
 
 
-class ReadFrame(NamedTuple):
-    """A frame that was read and checked: its rows, and what is new in them."""
-
-    rows: Chunk
-    membership: FrameMembership
-    encoded: EncodedFrame
-    groups: tuple[Member, ...]
-    """The groups that it is the first to have."""
-
-    @property
-    def learned(self) -> int:
-        """How many rows have somebody awake."""
-        return int((np.diff(self.membership.indptr) > 0).sum())
-
-    def chunks(self, groups: int) -> Iterator[Chunk]:
-        """Its rows in shorter chunks, for a model with so many groups."""
-        whole, step = self.rows, rows_at_a_time(groups)
-        for start in range(0, whole.labels.size, step):
-            stop = min(start + step, whole.labels.size)
-            entries = slice(whole.member_indptr[start], whole.member_indptr[stop])
-            yield Chunk(
-                whole.cells.part(start, stop),
-                whole.member_indptr[start : stop + 1] - whole.member_indptr[start],
-                whole.groups[entries],
-                whole.weights[entries],
-                whole.labels[start:stop],
-                whole.features,
-            )
-
-
-def frames_of(frames: Any) -> Any:
-    """One frame, or an iterable of them, as an iterable."""
-    one = hasattr(frames, "columns") or hasattr(frames, "column_names")
-    return [frames] if one else frames
-
-
-def read_frame(
-    frame: Any, target: str, loss: Loss, groups: Groups, encoder: Encoder, registry: Registry
-) -> ReadFrame:
-    """Read and check a frame. Changes nothing."""
-    import narwhals as nw
-
-    try:
-        native = nw.from_native(frame, eager_only=True)
-    except TypeError:
-        raise FeatureError(
-            f"A {type(frame).__name__} is not a frame. Give one of pandas, polars or pyarrow."
-        ) from None
-    if target not in native.columns:
-        raise LabelError(
-            f"The frame has no column {target!r} for the label. It has: "
-            f"{', '.join(map(repr, native.columns[:20]))}."
-        )
-    labels = _labels(native[target], target, loss)
-    table = Table(native.drop(target).to_native())
-    membership = groups.of_frame(table)
-    encoded = encoder.encode_frame(table, membership)
-    numbers, new = registry.of_frame(membership)
-    names = [*encoder.names, *(feature.name for feature in encoded.new)]
-    features = Cells(*of_sparse(encoded.indptr, encoded.indices, encoded.values))
-    rows = Chunk(features, membership.indptr, numbers, membership.weights, labels, names)
-    return ReadFrame(rows, membership, encoded, new)
-
-
-def _labels(column: Any, target: str, loss: Loss) -> Vector:
-    kind = column.dtype
-    named = loss.classes is not None
-    true_or_false = loss.booleans and str(kind) in ("Boolean", "Object")
-    if not (named or true_or_false or kind.is_numeric() or kind.is_decimal()):
-        raise LabelError(
-            f"The label column {target!r} holds {kind}, not numbers. "
-            "Name its classes with losses.Log(classes=[...])."
-        )
-    nulls = column.is_null().to_numpy()
-    if nulls.any():
-        row = int(np.flatnonzero(nulls)[0])
-        raise LabelError(f"The label {target!r} is missing. Drop the row or fill it in.", row=row)
-    if named:
-        return loss.encode_many(column.to_list())
-    if str(kind) == "Object":
-        return _one_by_one(column.to_list(), loss)
-    return loss.encode_many(np.asarray(column.to_numpy(), dtype=np.float64))
-
-
-def _one_by_one(labels: list[Any], loss: Loss) -> Vector:
-    """Labels of which nobody has looked at the types yet."""
-    out = np.empty(len(labels))
-    for row, label in enumerate(labels):
-        try:
-            out[row] = loss.encode(label)
-        except LabelError as error:
-            error.row = row
-            raise
-    return out
+def joined(reduction: Reduction, found: Sequence[tuple[Figures, FrameMembership]]) -> FrameReplay:
+    """What came of one frame after another."""
+    prediction, loss, expected = (np.concatenate([one[i] for one, _ in found]) for i in range(3))
+    memberships = tuple(membership for _, membership in found)
+    about = path_of(reduction), memberships, reduction.loss.classes
+    return FrameReplay(prediction, loss, expected, *about)
 
 
 # Arrays.
@@ -242,6 +156,8 @@ class Inputs(NamedTuple):
     labels: Vector
     members: Any
     feature_names: tuple[str, ...]
+    logged: Vector
+    """What experts predict, scaled, with a column for each."""
 
     def entries(self) -> int:
         """How many pairs of a row and a group that it is in there are."""
@@ -255,9 +171,10 @@ class Replay:
 
     ``loss`` is that of the prediction; ``expected_loss`` its expectation over the aggregator's
     draw, the same where nothing is drawn. ``advice`` and ``weights`` have a row for every non-zero
-    of the membership, row by row (CSR order), and a column per learner where there are several;
-    None where not kept. ``path`` says which way was taken: "compiled" or "python". Where the loss
-    names classes, ``prediction`` has a column for each of ``classes``, and ``advice`` a last axis.
+    of the membership, row by row (CSR order), and a column per learner where there are several,
+    then per expert; None where not kept. ``path`` says which way was taken: "compiled" or "python".
+    Where the loss names classes, ``prediction`` has a column for each of ``classes``, and
+    ``advice`` a last axis.
     """
 
     prediction: Vector
@@ -272,9 +189,9 @@ class Replay:
     _start: Callable[[int | None], Stream]
     _reduction: Reduction
 
-    def regret(self) -> RegretTable:
-        """The regret table over the whole stream."""
-        return self._table(self._reduction)
+    def regret(self, against: str | None = None) -> RegretTable:
+        """The regret table over the whole stream; perhaps ``against`` an expert."""
+        return self._table(self._reduction, against)
 
     def calibration(self, of: Any = None) -> CalibrationTable:
         """Calibration of every group, where predictions are probabilities: of one class."""
@@ -296,16 +213,16 @@ class Replay:
         stream = self._start(None)
         start = 0
         for stop in moments(self._inputs.labels.size, points).tolist():
-            stream.run(_chunks(self._inputs, start, stop), _ignore)
+            stream.run(_chunks(stream.reduction, self._inputs, start, stop), _ignore)
             recorder.record(stop, self._table(stream.reduction))
             start = stop
         curves = recorder.curves()
         return {name: curves[name] for name in self.names}
 
-    def _table(self, reduction: Reduction) -> RegretTable:
+    def _table(self, reduction: Reduction, against: str | None = None) -> RegretTable:
         inputs = self._inputs
         features, settled = len(inputs.feature_names), inputs.labels.size
-        return regret_table(reduction, list(self.names), features, settled)
+        return regret_table(reduction, list(self.names), features, settled, against=against)
 
 
 def replay(
@@ -325,6 +242,7 @@ def replay(
     keep: Sequence[str] = KEEP,
     progress: bool = False,
     recalibrate: bool | AnyLayer | None = False,
+    experts: Mapping[str, ArrayLike] | None = None,
 ) -> Replay:
     """Run Algorithm 1 over a whole stream of arrays, taken as they are.
 
@@ -336,41 +254,50 @@ def replay(
     membership : T × N, dense or scipy sparse, each entry in [0, 1]; an always-on column is yours to
         give. The baseline is the column named "always_on", or else the first that is always 1.
     learner, aggregator, loss, play, clip, seed, recalibrate : as in :class:`groupwise.Groupwise`.
-    prior : a positive mass per group; uniform by default.
+    prior : a positive mass per group; 1 by default, or for the baseline 4 as in ``Groupwise``.
     names : the groups' names; "0", "1", … by default.
     jobs : threads; one per core by default. The numbers do not depend on it.
     keep : which of "advice" and "weights" to keep.
     progress : show a progress bar.
+    experts : T predictions of other models, in the label's units, by the models' names; see
+        :class:`groupwise.Groupwise`.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.random((100, 3)), rng.random(100)
     >>> groups = np.column_stack([rng.random(100) < 0.5, np.ones(100)])
     >>> result = replay(X, y, groups, names=["half", "always_on"])
-    >>> result.regret()["half"]["status"] in ("proved", "vacuous")
+    >>> result.regret()["half"]["status"] in ("proved", "loose", "vacuous")
     True
     """
     loss = as_loss(loss)
     inputs, names = _validate(X, y, membership, names, loss)
-    masses = _masses(prior, len(names))
+    theirs = {} if experts is None else experts
+    if not isinstance(theirs, Mapping):
+        raise ConfigurationError("experts must be a mapping from name to predictions.")
     unknown = [item for item in keep if item not in KEEP]
     if unknown:
         raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
-    learners, chosen = as_learners(learner, loss), as_aggregator(aggregator, loss)
+    learners, baseline = as_learners(learner, loss), _baseline(names, inputs)
+    chosen = as_aggregator(aggregator, loss, play, clip)
+    masses = _masses(prior, len(names), baseline, mass_of_everybody(learners))
     seed, layer = checked_seed(seed), as_layer(recalibrate, loss, learners)
+    logged = Experts(as_experts(list(theirs), loss, learners), loss, clip)
+    inputs = inputs._replace(logged=logged.of_arrays(theirs, inputs.labels.size))
+    everyone = *learners, *map(Logged, logged.columns)
     everybody = np.arange(len(names))
     width = len(inputs.feature_names)
 
     def start(jobs: int | None) -> Stream:
-        reduction = reduction_for(layer, learners, chosen, loss, play, clip, seed)
+        reduction = reduction_for(layer, everyone, chosen, loss, play, clip, seed)
         refuse_actions(reduction)
         reduction.reserve(everybody, width, everybody, masses)
-        return Stream(reduction, _baseline(names, inputs), 0, jobs)
+        return Stream(reduction, baseline, 0, jobs)
 
     stream = start(jobs)
     rows = inputs.labels.size
     shape = rows, inputs.entries() if keep else 0
-    figures = run(stream, _chunks(inputs, 0, rows), shape, keep, progress)
+    figures = run(stream, _chunks(stream.reduction, inputs, 0, rows), shape, keep, progress)
     return Replay(
         *figures,
         names=names,
@@ -410,7 +337,7 @@ def _validate(
             f"there are {len(names)}, {len(set(names))} of them different."
         )
     feature_names = tuple(f"x{i}" for i in range(features.shape[1]))
-    return Inputs(features, scaled, members, feature_names), tuple(names)
+    return Inputs(features, scaled, members, feature_names, np.zeros((0, 0))), tuple(names)
 
 
 def _array(values: ArrayLike, name: str, error: type[Exception]) -> Vector:
@@ -440,8 +367,10 @@ def _matrix(values: ArrayLike, name: str, error: type[Exception]) -> Any:
     return array
 
 
-def _masses(prior: ArrayLike | None, count: int) -> Vector:
-    masses = np.ones(count) if prior is None else _array(prior, "prior", ConfigurationError)
+def _masses(prior: ArrayLike | None, count: int, baseline: int, mass: float) -> Vector:
+    if prior is None:
+        return np.where(np.arange(count) == baseline, mass, 1.0)
+    masses = _array(prior, "prior", ConfigurationError)
     if masses.shape != (count,) or not is_mass(masses).all():
         raise ConfigurationError(
             f"prior must be {count} positive numbers, one per group, {MASSES}."
@@ -461,8 +390,8 @@ def _baseline(names: tuple[str, ...], inputs: Inputs) -> int:
     return int(always[0]) if always.size else -1
 
 
-def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
-    step = rows_at_a_time(inputs.members.shape[1])
+def _chunks(reduction: Reduction, inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
+    step = rows_at_a_time(reduction, inputs.members.shape[1], len(inputs.feature_names))
     for start in range(first, last, step):
         rows = slice(start, min(start + step, last))
         yield Chunk(
@@ -470,6 +399,7 @@ def _chunks(inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
             *_members(inputs.members, rows),
             inputs.labels[rows],
             inputs.feature_names,
+            inputs.logged[rows],
         )
 
 

@@ -20,6 +20,7 @@ from groupwise.kernels.hindsight import HELD, TOGETHER
 from groupwise.kernels.prod import LOW
 from groupwise.kernels.reference import LEAST_WEIGHT
 from groupwise.kernels.sketch import MISSING
+from groupwise.learners.ridge import FADED
 from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS
 from groupwise.recalibration import parts_of
@@ -57,6 +58,8 @@ def restored(path: str | os.PathLike[str], header: dict[str, Any], arrays: archi
             arrays = _from_schema_1(arrays)
         if header["schema"] < 4:
             arrays = from_sums(arrays)
+        if header["schema"] < 5 and "ridge.strength" in arrays:
+            arrays = {**arrays, f"ridge.{FADED}": np.ones(1)}
         arrays = {**_rests(arrays), **arrays}
         for part in parts_of(arrays):
             _check_numbers(part)

@@ -75,7 +75,7 @@ class Store:
         if keeper is not None and not INTERPRETED:
             self._callback = _Upkeep(upkeep)
             upkeep = ctypes.cast(self._callback, ctypes.c_void_p).value
-        self._fixed = {"upkeep": upkeep, "also": getattr(keeper, "also", 0)}
+        self._fixed = {"upkeep": upkeep}
         self.message = PLACE.pack(self.place._replace(**self._fixed))
         self.address = address(self.message)
 
@@ -101,7 +101,6 @@ class Store:
             self.learners,
             self.extent,
             self.parameters,
-            0,
             0,
             0,
         )

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -27,9 +28,17 @@ CHUNK = 4_096
 """Rows at a time: enough to keep the threads busy, few enough to stay in the cache."""
 
 
-def rows_at_a_time(groups: int) -> int:
+REMEMBERED = 1 << 23
+"""Numbers that banks remember of a chunk's rows: 64 MB."""
+
+
+def rows_at_a_time(reduction: Reduction, groups: int, features: int) -> int:
     """How many rows a chunk has: more with many groups, so that each has several rounds in it."""
-    return CHUNK * min(8, 1 + groups // 16_384)
+    each = max(1, *(bank.remembered(features) for bank in reduction.banks))
+    return min(CHUNK * min(8, 1 + groups // 16_384), max(1, REMEMBERED // each))
+
+
+NONE: Vector = np.zeros((0, 0))
 
 
 class Chunk(NamedTuple):
@@ -41,6 +50,8 @@ class Chunk(NamedTuple):
     weights: Vector
     labels: Vector
     features: Sequence[str]
+    logged: Vector = NONE
+    """What other models predict, scaled: a row for each, with a column per model."""
 
 
 class Outcome(NamedTuple):
@@ -58,12 +69,23 @@ class Work:
     """A chunk on its way: its rounds by row and by group, and room for what comes of it."""
 
     def __init__(
-        self, chunk: Chunk, number: int, slots: NDArray[np.int32], reduction: Reduction
+        self,
+        chunk: Chunk,
+        number: int,
+        slots: NDArray[np.int32],
+        reduction: Reduction,
+        leader: int,
     ) -> None:
         self.number = number
+        self.leader = leader
+        """The always-on group; -1 where there is none."""
+        self.leading = Lock()
+        """Held by who finds out what others lean to: what the leader thinks before every row."""
+        self.thoughts: Vector | None = None
         self.reached: int | None = None
         """The row of this chunk that was last asked for, or not settled."""
-        self.cells, self.indptr, self.groups, self.weights, self.labels, self.names = chunk
+        self.cells, self.indptr, self.groups, self.weights, self.labels, self.names = chunk[:6]
+        self.logged = chunk.logged if chunk.logged.size else np.zeros((self.labels.size, 0))
         self.features = len(self.names)
         self.parts = Parts(*subsequences(self.indptr, self.groups, slots))
         self.queue = np.zeros(1, dtype=np.int64)
@@ -83,7 +105,8 @@ class Work:
             if part.start < part.stop:
                 self.reached = t
                 awake = Awake(self.groups[part], self.weights[part])
-                yield part, self.number + t, awake, Row(*self.cells.row(t), self.names), label
+                row = Row(*self.cells.row(t), self.names, (), self.logged[t])
+                yield part, self.number + t, awake, row, label
 
 
 class Stream:
@@ -110,7 +133,7 @@ class Stream:
             before: Work | None = None
             at_work: list[Future[None]] = []
             for chunk in chunks:
-                work = Work(chunk, number, slots, self.reduction)
+                work = Work(chunk, number, slots, self.reduction, self.baseline)
                 number += chunk.labels.size
                 self._finish(before, at_work)
                 self.reduction.reserve(work.parts.groups, work.features)

@@ -11,6 +11,7 @@ from decimal import Decimal
 from hashlib import blake2b
 from hmac import compare_digest
 from operator import itemgetter
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from groupwise.arrays import Vector
 from groupwise.classes import shown_one
 from groupwise.errors import TicketError
 from groupwise.groups import Member
+from groupwise.groups.values import value_name
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Awake, Play, Recalibrated, Row
 
@@ -38,9 +40,9 @@ class Ticket:
     Read it, keep it, do not change it. ``groups`` maps the awake groups, new ones included, to the
     row's weights in them, by name; where two have the same name, ``names`` and ``memberships`` show
     both. ``advice`` and ``weights`` (the aggregator's) have a row per awake group,
-    in that order, and a column per learner where a group has several. ``prediction`` and ``advice``
-    are in the label's units; where classes are named, they are a mapping from these to their
-    probabilities, and have a last axis for them.
+    in that order, and a column per learner where a group has several, then per expert.
+    ``prediction`` and ``advice`` are in the label's units; where classes are named, they are a
+    mapping from these to their probabilities, and have a last axis for them.
     """
 
     number: int
@@ -64,8 +66,15 @@ class Ticket:
     """Will its label be learned from? Always, unless feedback is partial."""
     by_name: bool = False
     """Was it written by groupwise 0.1, which knew groups by name alone?"""
+    derived: Any = None
+    """What makers made of the row, by name, from the labels settled then; None without makers."""
     signed: bool = False
     """Is ``issuer`` a signature?"""
+
+    @property
+    def whole(self) -> Mapping[str, Any]:
+        """The row with what was made of it."""
+        return self.row if self.derived is None else {**self.row, **self.derived}
 
     @property
     def prediction(self) -> Any:
@@ -105,6 +114,7 @@ class Ticket:
             "version": self.version,
             "wants_label": self.wants_label,
             **({} if self.by_name else {"members": members}),
+            **({} if self.derived is None else {"derived": dict(self.derived)}),
         }
 
     def signature(self, key: bytes, length: int = SIGNATURE_BYTES) -> bytes:
@@ -157,6 +167,7 @@ class Ticket:
                 issuer=bytes.fromhex(fields["signature"]),
                 wants_label=bool(fields["wants_label"]),
                 by_name="members" not in fields,
+                derived=_derived(fields.get("derived")),
                 signed=True,
             )
         except Exception as error:  # whatever a text can be made to hold
@@ -179,6 +190,7 @@ class Ticket:
             None,
             self.wants_label,
             self.by_name,
+            None if self.derived is None else dict(self.derived),
             self.signed,
         )
 
@@ -235,8 +247,19 @@ def _integer(value: object) -> int:
     return value
 
 
+def _derived(fields: Any) -> dict[str, Any] | None:
+    """What was made of a row: numbers and text by name."""
+    if fields is not None and not all(
+        type(one) in (float, str, NoneType) for one in fields.values()
+    ):
+        raise TypeError("what is made of a row is numbers and text")
+    return fields and dict(fields)
+
+
 def _plain(name: str, value: Any) -> Any:
     """A field's value in a form that JSON keeps and that encodes to the same numbers."""
+    if isinstance(value, np.datetime64):
+        return None if np.isnat(value) else value_name(value, name)
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):

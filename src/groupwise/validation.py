@@ -9,12 +9,13 @@ import numpy as np
 from groupwise.aggregators import AdaNormalHedge, Prod, Specialists
 from groupwise.arrays import LARGEST
 from groupwise.errors import ConfigurationError, SnapshotError, is_finite, named
-from groupwise.features import Encoder
+from groupwise.features import Derived, Encoder
 from groupwise.features.declared import Hashed
-from groupwise.groups import Group, Groups, pairs
+from groupwise.groups import ALWAYS_ON, Group, Groups, pairs
 from groupwise.kernels import rounds
-from groupwise.learners import FTPL, ContextualFTPL, Logistic, Ridge
+from groupwise.learners import FTPL, ContextualFTPL, Logistic, Ridge, portfolio
 from groupwise.learners.actions import Policies
+from groupwise.learners.portfolio import EVERYBODY
 from groupwise.learners.wrapped import name_of
 from groupwise.losses import Log, Loss, Square
 from groupwise.protocols import AnyAggregator, Banked, Learner
@@ -24,6 +25,8 @@ MASSES = f"from {1.0 / LARGEST:g} to {LARGEST:g}"
 AnyLearner = Learner | Banked
 OWN_PLAYS = ("substitution", "root")
 """Plays that belong to an aggregator, which needs advice within the range for them."""
+PORTFOLIO = "portfolio"
+"""What the command line calls the recommended learners."""
 _AGGREGATORS = (AdaNormalHedge, Specialists, Prod)
 
 PARTS: dict[str, dict[str, dict[str, Any]]] = {
@@ -42,7 +45,7 @@ def as_learners(
 ) -> tuple[AnyLearner, ...]:
     """The learners of a group as a tuple, checked; the best that there is for the loss, if None."""
     if learner is None:
-        return (Logistic() if isinstance(loss, Log) else Ridge(),)
+        return tuple(portfolio(loss))
     learners = tuple(learner) if isinstance(learner, (list, tuple)) else (learner,)
     if not learners:
         raise ConfigurationError("learner=[] has no learner in it; give at least one.")
@@ -56,10 +59,44 @@ def as_learners(
     return learners
 
 
-def as_aggregator(aggregator: AnyAggregator | None, loss: Loss) -> AnyAggregator:
-    """The aggregator, checked; AdaNormalHedge by default, for unbounded log loss Specialists."""
+def as_experts(
+    experts: Sequence[str] | None, loss: Loss, learners: Sequence[Any]
+) -> tuple[str, ...]:
+    """The columns of predictions that come with the rows, checked."""
+    if not experts and not isinstance(experts, str):
+        return ()
+    whole = isinstance(experts, (list, tuple)) and all(isinstance(one, str) for one in experts)
+    if not whole or len(set(experts)) < len(experts):
+        raise ConfigurationError(
+            f"experts={experts!r}: give a list of different columns, each with the predictions of "
+            'one model, as in experts=["theirs"].'
+        )
+    if loss.nodes > 1:
+        raise ConfigurationError(
+            f"An expert is one column, and there are {loss.nodes + 1} classes: experts are for "
+            "numbers, and for the probability of one of two classes."
+        )
+    if not loss.convex or any(hasattr(one, "context_width") for one in learners):
+        raise ConfigurationError(
+            "Experts predict numbers or probabilities, which can be averaged: they are for "
+            "losses.Square, losses.Absolute and losses.Log, and for learners such as Ridge."
+        )
+    return tuple(experts)
+
+
+def as_aggregator(
+    aggregator: AnyAggregator | None, loss: Loss, play: str | None = None, clip: bool = True
+) -> AnyAggregator:
+    """The aggregator, checked; if None, the best that there is for the loss, and for the play.
+
+    That is Prod for square loss and Specialists for log loss, which bring a play of their own, and
+    AdaNormalHedge where neither applies.
+    """
     if aggregator is None:
-        return Specialists() if isinstance(loss, Log) and not loss.bounded else AdaNormalHedge()
+        if isinstance(loss, Log):
+            return AdaNormalHedge() if loss.bounded else Specialists()
+        own = isinstance(loss, Square) and clip and play in (None, *Prod().plays(loss))
+        return Prod() if own else AdaNormalHedge()
     if isinstance(aggregator, type) or not isinstance(aggregator, AnyAggregator):
         raise ConfigurationError(
             f"{aggregator!r} is not an aggregator: it needs the methods log_weights, bound and "
@@ -117,11 +154,16 @@ def encoder_for(
     groups: Groups,
     intercept: bool,
     max_levels: int | None,
+    derived: Derived | None = None,
+    experts: Sequence[str] = (),
 ) -> Encoder:
     """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
     widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
     if not widths:
-        return Encoder(features, indicators, groups, intercept, max_levels)
+        apart = experts if derived is None else (*derived.takes, *experts)
+        return Encoder(features, indicators, groups, intercept, max_levels, apart)
+    if derived is not None:
+        raise ConfigurationError("A context is made of declared numbers: leave the makers out.")
     if not any(widths):
         if features is not None:
             raise ConfigurationError("These learners use no features: leave features out.")
@@ -160,9 +202,16 @@ def is_mass(mass: Any) -> Any:
     return (mass >= 1.0 / LARGEST) & (mass <= LARGEST)
 
 
-def checked_prior(prior: Mapping[str, float] | None) -> dict[str, float]:
-    """The prior masses by group name, all positive."""
-    prior = {} if prior is None else prior
+def mass_of_everybody(learners: Sequence[Any]) -> float:
+    """The prior mass of the always-on group: 1, or more where others begin by leaning to it."""
+    return EVERYBODY if any(getattr(one, "everybody", False) for one in learners) else 1.0
+
+
+def as_prior(prior: Mapping[str, float] | None, learners: Sequence[Any]) -> dict[str, float]:
+    """The prior masses by group name, all positive; if None, those that suit the learners."""
+    if prior is None:
+        prior = {ALWAYS_ON: mass_of_everybody(learners)}
+        return {name: mass for name, mass in prior.items() if mass != 1.0}
     if not isinstance(prior, Mapping):
         raise ConfigurationError("prior must be a mapping from group name to a positive mass.")
     for name, mass in prior.items():
@@ -217,7 +266,8 @@ def part_to_save(part: object) -> dict[str, Any]:
         raise SnapshotError(
             f"{name_of(part)} cannot be saved in a snapshot: only groupwise's own learners and "
             "aggregators can, and those of yours that groupwise.register knows. Keep "
-            "the stream and replay it, or use learners.Ridge."
+            "the stream and replay it, use learners.Ridge, or log what your model predicts and "
+            "give the column as an expert, experts=[...]."
         )
     return fields
 
@@ -232,9 +282,21 @@ def part_called(what: str, name: str, **parameters: Any) -> Any:
     """The learner or aggregator that has this name among ``PARTS``.
 
     >>> part_called("learner", "forward", penalty=2.0)
-    Ridge(penalty=2.0, forward=True, forgetting=1.0)
+    Ridge(penalty=2.0, forward=True, forgetting=1.0, everybody=False)
     """
     known = PARTS[what]
     if name not in known:
-        raise ConfigurationError(f"There is no {what} {name!r}. Choose one of {', '.join(known)}.")
+        choice = ", ".join([PORTFOLIO, *known] if what == "learner" else known)
+        raise ConfigurationError(f"There is no {what} {name!r}. Choose one of {choice}.")
     return part_from_dict({**known[name], **parameters})
+
+
+def learners_called(name: str, loss: Loss, **parameters: Any) -> list[Any]:
+    """The learners that have this name: one of ``PARTS``, or the portfolio for a loss.
+
+    >>> len(learners_called("portfolio", Square(), penalty=0.1))
+    2
+    """
+    if name == PORTFOLIO:
+        return portfolio(loss, **parameters)
+    return [part_called("learner", name, **parameters)]

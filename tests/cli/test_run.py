@@ -57,7 +57,7 @@ def test_the_numbers_are_those_of_the_model(finished):
     frame = pd.read_csv(data)
     model = gw.Groupwise(
         [gw.by("sex"), gw.by("city")],
-        features={"age": (frame.age.min(), frame.age.max())},
+        features=[{"age": (frame.age.min(), frame.age.max())}, gw.hinges()],
         loss=gw.losses.Square(frame.pay.min(), frame.pay.max()),
     )
     expected = [model.predict_one(row) for row in _learned(model, frame)]
@@ -159,7 +159,8 @@ def test_order_sorts_the_rows(tmp_path):
     by_hand = write_rows(
         tmp_path / "sorted.csv", ("sex", "city", "age", "pay"), [rows[i] for i in ordered]
     )
-    for name, path, extra in (("a", data, ["--order", "age"]), ("b", by_hand, [])):
+    ordering = ["--order", "age", "--past", "none"]
+    for name, path, extra in (("a", data, ordering), ("b", by_hand, [])):
         succeed("run", path, "--target", "pay", "--out", tmp_path / name, *extra)
     assert regret_of(tmp_path / "a") == regret_of(tmp_path / "b")
     found = predictions_of(tmp_path / "a" / "predictions.csv")
@@ -187,7 +188,7 @@ def test_many_values_of_a_group_column(tmp_path, monkeypatch):
     rows = regret_of(out)
     assert len(rows) == 10_003
     assert rows["shop=s77"]["rounds"] == 2
-    assert len(json.loads((out / "regret.json").read_text("utf-8"))["settings"]["features"]) == 2
+    assert len(json.loads((out / "regret.json").read_text("utf-8"))["settings"]["features"]) == 3
 
 
 def test_a_text_column_with_too_many_levels_is_left_out(tmp_path):

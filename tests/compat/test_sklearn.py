@@ -200,7 +200,7 @@ class TestFitting:
         model = GroupwiseRegressor(GROUPS, range=RANGE).fit(pandas.DataFrame(data), label)
         for line in model.regret():
             assert line["regret"] <= line["certificate"]
-            assert line["status"] in ("proved", "vacuous")
+            assert line["status"] in ("proved", "loose", "vacuous")
 
 
 class TestTools:

@@ -60,6 +60,17 @@ def test_a_certificate_that_does_not_hold_is_said(finished):
         assert said in run_page(replace(finished, table=RegretTable(rows)))
 
 
+def test_how_many_certificates_say_little(finished):
+    rows = finished.table.rows
+    plain = [{**row, "status": "proved"} for row in rows]
+    page = run_page(replace(finished, table=RegretTable(plain)))
+    assert "below its certificate, as it must be." in page
+    changes = ["loose", "loose", "vacuous"]
+    some = [{**row, "status": word} for row, word in zip(rows, changes, strict=False)]
+    page = run_page(replace(finished, table=RegretTable([*some, *plain[3:]])))
+    assert f"as it must be; of {len(rows)} certificates 2 are loose and 1 are vacuous." in page
+
+
 def test_warnings_have_a_section(finished):
     assert "Warnings" not in run_page(replace(finished, plan=replace(finished.plan, warnings=())))
     page = run_page(replace(finished, plan=replace(finished.plan, warnings=("Mind <this>.",))))

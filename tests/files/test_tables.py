@@ -32,9 +32,36 @@ ROWS = [
 
 def test_everybody_first_then_the_worst_per_round_and_small_groups_last():
     assert [one["group"] for one in PAY.ranked(ROWS)] == ["always_on", "a", "b", "small"]
-    assert PAY.worst(ROWS)["group"] == "a"
-    assert PAY.worst(ROWS[:1])["group"] == "small"
-    assert PAY.worst(ROWS[3:])["group"] == "always_on"
+    assert PAY.worst(ROWS) == ROWS[2]
+    assert PAY.worst(ROWS[:1]) == ROWS[0]
+    assert PAY.worst(ROWS[3:]) == ROWS[3]
+
+
+def test_no_sentence_names_a_group_to_which_anything_can_be_fitted():
+    fitted = {**row("fitted", 40, 30.0, 39.0), "few_rows": True}
+    assert PAY.worst([fitted, *ROWS]) == PAY.worst(ROWS)
+    assert PAY.most_gained([fitted, *ROWS]) == PAY.most_gained(ROWS)
+    assert [one["group"] for one in PAY.ranked([fitted, *ROWS])][-2:] == ["small", "fitted"]
+    every = [fitted, {**ROWS[3], "few_rows": True}]
+    assert PAY.worst([fitted, ROWS[3]]) is None  # everybody is no group
+    assert PAY.worst(every) is None
+    assert PAY.worst(every[1:]) is None
+    for rows in ([fitted, ROWS[3]], every):
+        (said,) = PAY.headlines(rows, {})
+        assert said.startswith("Which group is the worst cannot be told: none has more rounds")
+        (said,) = PAY.headlines(rows, {"mine": "baseline_regret"})
+        assert said.startswith("mine: Which group is the worst cannot be told")
+    table = group_table([fitted, *ROWS], PAY, "Groups")
+    assert table.columns[-1].title == "status"
+    assert [line[-1].text for line in table.rows][:2] == ["proved, few rows", "proved"]
+    assert {cell.mark for cell in table.rows[0][1:]} == {"faint"}
+
+
+@pytest.mark.parametrize("status", ["loose", "vacuous", "void"])
+def test_a_certificate_that_says_little_is_grey(status):
+    table = group_table([row("a", 50, 1.0, status=status), *ROWS[1:3]], PAY, "Groups")
+    assert [line[-2].mark for line in table.rows] == ["faint", "", ""]
+    assert [line[-1].text for line in table.rows] == [status, "proved", "proved"]
 
 
 def test_the_group_on_which_most_is_gained():
@@ -83,3 +110,35 @@ def test_sentences():
 @pytest.mark.parametrize(("best", "rounds", "count"), [(1e-9, 100, 1), (1.0, 100, 0), (0.0, 5, 0)])
 def test_a_label_that_the_features_give_exactly_is_pointed_out(best, rounds, count):
     assert len(afterwards([row("always_on", rounds, 1.0, best=best)], "pay", PAY)) == count
+
+
+EXPERT = [
+    {**one, "loss of mine": lost, "certificate against mine": 1.0}
+    for one, lost in zip(ROWS, (1.0, 30.0, 8.0, 42.0), strict=True)
+]
+
+
+def test_an_expert_beside_us():
+    table = group_table(PAY.ranked(EXPERT), PAY, "Groups", experts=["mine"])
+    assert [column.title for column in table.columns] == [
+        *("group", "rounds", "mine", "groupwise", "single model", "best in hindsight"),
+        *("groupwise", "single model", "certificate", "regret", "certificate"),
+    ]
+    assert table.spans[-2:] == [("regret", 3), ("against mine", 2)]
+    cells = {line[0].text: line for line in table.rows}
+    assert cells["b"][2].text == "0.548"  # √(30 / 100)
+    assert [cell.text for cell in cells["b"]][-2:] == ["−2.50", "0.50"]  # (25 − 30) / 2, 1 / 2
+    assert cells["b"][-2].mark == "good"
+    assert [cell.text for cell in cells["a"]][-2:] == ["5.00", "0.50"]
+    assert cells["a"][-2].mark == "bad"
+    both = group_table(EXPERT, PAY, "Groups", {"mine": "baseline_regret"}, experts=["mine"])
+    assert [column.title for column in both.columns].count("mine") == 2  # error and regret, once
+
+
+def test_a_sentence_about_an_expert():
+    assert PAY.beside(EXPERT, "mine") == (
+        "Expert mine is typically off by 0.5292 on everybody, groupwise by 0.5354. Groupwise is "
+        "worse on 1 of 3 groups, most on a: off by 0.6 rather than 0.4."
+    )
+    better = [{**one, "loss of mine": 99.0} for one in EXPERT[1:3]]
+    assert PAY.beside(better, "mine") == "On no group is groupwise noticeably worse than mine."

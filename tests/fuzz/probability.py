@@ -71,7 +71,7 @@ class Trial(adversary.Trial):
         bound = max(one.bound for one in self.model.learners)
         for line in table:
             self.found.count(f"{line['status']}, {line['best_kind']}")
-            fine = math.isfinite(line["certificate"]) or line["status"] != "proved"
+            fine = math.isfinite(line["certificate"]) or line["status"] not in adversary.PROVED
             self.found.require(fine, "not finite", line, self.describe())
             ordered = 0.0 <= line["best_low"] <= line["best_high"]
             self.found.require(ordered, "sides", line, self.describe())
@@ -95,7 +95,7 @@ class Trial(adversary.Trial):
             if line["best_kind"] == "exact":
                 tight = line["best_high"] - line["best_low"] <= near + 1e-6 * total
                 self.found.require(tight, "exact and loose", *about)
-            if line["status"] == "proved":
+            if line["status"] in adversary.PROVED:
                 held = lost - high <= line["certificate"] + near
                 self.found.require(held, "certificate", *about)
                 if line["certificate"] > 0.0:

@@ -125,7 +125,7 @@ class TestEveryGroupHasItsOwn:
                 apart.update(group, row, label)
             for line in model.regret():
                 assert line["regret"] <= line["certificate"] + 1e-9
-                assert line["status"] in ("proved", "vacuous")
+                assert line["status"] in ("proved", "loose", "vacuous")
         assert len(apart.models) == 5
 
     @pytest.mark.parametrize("make", ALL)
@@ -403,7 +403,7 @@ class TestWhatIsSaid:
         model.learn(ticket, False)
         line = model.regret()["always_on"]
         assert line["loss"] == pytest.approx(math.log(2) - math.log(1 - expected))
-        assert line["status"] in ("proved", "vacuous")
+        assert line["status"] in ("proved", "loose", "vacuous")
 
     @pytest.mark.parametrize("value", [float("nan"), float("inf")])
     def test_what_is_no_number_is_refused(self, value):

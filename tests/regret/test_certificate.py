@@ -63,7 +63,8 @@ def test_every_term_of_a_portfolio(aggregator, fractional):
         assert row["aggregator"] == pytest.approx(bounds[g, k])
         assert row["delay"] == 0.0
         assert row["certificate"] == pytest.approx(own[g, k] - best + bounds[g, k])
-        assert row["status"] == ("vacuous" if row["certificate"] > w.sum() else "proved")
+        little = "loose" if row["certificate"] > best else "proved"
+        assert row["status"] == ("vacuous" if row["certificate"] > w.sum() else little)
 
 
 def test_all_losses_are_in_the_labels_units():
@@ -108,6 +109,59 @@ def test_vacuous_is_said_and_proved_is_reached():
     assert [row["status"] for row in late] == ["proved"] * 4
     for row in (*early, *late):
         assert (row["certificate"] > row["rounds"]) == (row["status"] == "vacuous")
+
+
+def test_a_certificate_above_the_best_loss_is_loose():
+    """On the way from too few rounds to many it is vacuous, then loose, then what it should be."""
+    x, y, membership = random_arrays(seed=8, rows=400)
+    parts: dict[str, Any] = {
+        "aggregator": gw.aggregators.Specialists(),
+        "prior": [1e-3, 1.0, 1.0, 1.0],
+    }
+    said = []
+    for stop in range(4, 401, 12):
+        w, seen, labels = membership[:stop, 0], x[:stop], y[:stop]
+        row = gw.replay(seen, labels, membership[:stop], **parts).regret()["0"]
+        root = np.sqrt(w)
+        solved = np.linalg.lstsq(root[:, None] * seen, root * labels, rcond=None)[0]
+        best = float(w @ (seen @ solved - labels) ** 2)
+        little = "loose" if row["certificate"] > best else "proved"
+        said.append("vacuous" if row["certificate"] > row["rounds"] else little)
+        assert row["status"] == said[-1]
+    assert list(dict.fromkeys(said)) == ["vacuous", "loose", "proved"]
+
+
+def test_few_rows_are_marked_where_any_labels_could_be_fitted():
+    """By the columns that the group itself has: what others have is 0 in its rows."""
+    generator = np.random.default_rng(9)
+    x = np.column_stack([np.ones(60), generator.normal(size=(60, 9))])
+    x[:20, 6:] = 0.0
+    membership = np.zeros((60, 5))
+    for g, rows in enumerate([range(6), range(7), range(30, 40), range(30, 41), range(60)]):
+        membership[list(rows), g] = 1.0
+    table = gw.replay(x, generator.random(60), membership).regret()
+    assert [row["few_rows"] for row in table] == [True, False, True, False, False]
+    assert [row["best_loss"] < 1e-12 for row in table] == [True, False, True, False, False]
+    assert "2 of 5 groups have no more rounds than features" in str(table)
+    assert "few_rows" in str(table).splitlines()[0]
+    enough = gw.replay(x, generator.random(60), membership[:, 4:]).regret()
+    assert "few_rows" not in str(enough)
+
+
+@pytest.mark.parametrize("loss", [gw.losses.Square(), gw.losses.Log()], ids=repr)
+def test_few_rows_of_a_model_of_rows(loss):
+    """An intercept, a number, and a text of which the group has two values: four columns."""
+    model = gw.Groupwise([gw.by("g")], loss=loss, indicators=False, features=["u", "t"])
+    for t in range(5):
+        model.learn_one({"g": "b", "u": 0.5, "t": f"other {t}"}, t % 2)
+    marks = []
+    for t in range(6):
+        model.learn_one({"g": "a", "u": t / 7 + 0.1, "t": "xy"[t % 2]}, t // 2 % 2)
+        marks.append(model.regret()["g=a"]["few_rows"])
+    assert marks == [True, True, True, True, False, False]
+    other = gw.Groupwise([gw.by("g")], loss=gw.losses.Absolute(), features=["u"])
+    other.learn_one({"g": "a", "u": 0.5}, 1.0)
+    assert not any(row["few_rows"] for row in other.regret())  # nothing is fitted afterwards
 
 
 class Guessing:

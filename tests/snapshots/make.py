@@ -189,8 +189,15 @@ EARLIER = {"intercept": False, "max_levels": None}
 def model_of(*arguments: Any, **options: Any) -> gw.Groupwise:
     """A model with the defaults that the figures were made with."""
     known = signature(gw.Groupwise).parameters
+    given = dict(zip(known, arguments, strict=False)) | options
     earlier = {name: value for name, value in EARLIER.items() if name in known}
-    return gw.Groupwise(*arguments, **earlier | options)
+    return gw.Groupwise(**earlier | parts_of(given) | given)
+
+
+def parts_of(options: dict[str, Any]) -> dict[str, Any]:
+    """The learner and the aggregator that earlier versions had by default."""
+    log = isinstance(options.get("loss"), gw.losses.Log)
+    return {} if log else {"learner": Ridge(), "aggregator": gw.aggregators.AdaNormalHedge()}
 
 
 def of(*groups: Any, **options: Any) -> Callable[[], gw.Groupwise]:
@@ -769,6 +776,7 @@ def replayed(name: str, jobs: int) -> dict[str, Any]:
         if sparse in (True, key):
             arrays[key] = scipy.sparse.csr_matrix(arrays[key])
     names = ["first", "second", "third", "always_on"]
+    options = parts_of(options) | options
     result = gw.replay(y=labels, names=names, jobs=jobs, **arrays, **options)
     curves = {group: list(curve) for group, curve in result.curves(points=7).items()}
     return {

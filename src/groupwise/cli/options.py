@@ -65,15 +65,52 @@ FeaturesText = Annotated[
     typer.Option(
         "--features",
         metavar="TEXT",
-        help="Features, such as 'age, bmi:15|55, region, postcode:hashed'; numbers are scaled from "
-        "the range given, or from the column's; hashed values share 256 features. Without it, "
-        "every usable column.",
+        help="Features, such as 'age, bmi:15|55, region, postcode:hashed, job:encoded, time:date'; "
+        "numbers are scaled from the range given, or from the column's; hashed values share 256 "
+        "features, encoded ones stand for their mean label so far, dates are features by their "
+        "parts. Without it, every usable column.",
         show_default=False,
     ),
+]
+PastText = Annotated[
+    str | None,
+    typer.Option(
+        "--past",
+        metavar="TEXT",
+        help="What of the label's past is a feature, such as 'store: hour, hour & weekday': of "
+        "which streams, and by which levels; all for that of the whole file, none for none. "
+        "Without it, proposed where --order is given and --features is not.",
+        show_default=False,
+    ),
+]
+NoHinges = Annotated[
+    bool,
+    typer.Option("--no-hinges", help="Numbers do not bend: add no hinges at their quantiles."),
 ]
 Drop = Annotated[
     str | None,
     typer.Option(metavar="COLUMNS", help="Columns to leave out.", show_default=False),
+]
+Experts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expert",
+        metavar="COLUMN",
+        help="The column of another model's predictions, or of its probabilities for the positive "
+        "value: an expert of every group, than which groupwise is never much worse, and neither "
+        "feature nor group. Again for a further one.",
+        show_default=False,
+    ),
+]
+ExpertsHere = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expert",
+        metavar="COLUMN",
+        help="The column of an expert's predictions, where it has another name than in the run: "
+        "once for each expert, in their order.",
+        show_default=False,
+    ),
 ]
 LabelRange = Annotated[
     str | None,
@@ -105,7 +142,7 @@ LearnerName = Annotated[
     typer.Option(
         "--learner",
         metavar="NAME",
-        help="ridge (the default) or forward for numbers, logistic for probabilities.",
+        help="portfolio (the default), ridge or forward for numbers; logistic for probabilities.",
         show_default=False,
     ),
 ]
@@ -114,7 +151,8 @@ AggregatorName = Annotated[
     typer.Option(
         "--aggregator",
         metavar="NAME",
-        help="adanormalhedge (the default), prod; specialists, for probabilities too.",
+        help="prod (the default), specialists or adanormalhedge for numbers; specialists for "
+        "probabilities.",
         show_default=False,
     ),
 ]
@@ -196,7 +234,10 @@ def show_summary(finished: "Finished") -> None:
     from groupwise.files.tables import summary
     from groupwise.report.tables import console, show
 
-    show(console(), summary(finished.rows, finished.measure, finished.players))
+    table = summary(
+        finished.rows, finished.measure, finished.players, experts=finished.plan.experts
+    )
+    show(console(), table)
     for sentence in finished.verdicts:
         typer.echo(sentence)
     if finished.plan.task.is_chance:

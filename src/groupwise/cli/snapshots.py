@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from groupwise.cli.options import Ids, Jobs, Rows, Snapshot, Target, TokenText, Url, tell, warn
+from groupwise.cli.options import (
+    ExpertsHere,
+    Ids,
+    Jobs,
+    Rows,
+    Snapshot,
+    Target,
+    TokenText,
+    Url,
+    tell,
+    warn,
+)
 from groupwise.errors import ConfigurationError, OutputError
 
 
@@ -28,7 +39,8 @@ def regret(
         typer.echo("The model has seen no row yet.")
         return
     first = None if every else FIRST
-    show(console(), summary(measure.ranked(table.rows), measure, first=first))
+    ranked = measure.ranked(table.rows)
+    show(console(), summary(ranked, measure, first=first, experts=table.experts))
     typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")
     if any(row["best_kind"] == "bracket" for row in table.rows):
         typer.echo(
@@ -41,6 +53,7 @@ def predict(
     model: Snapshot,
     rows: Rows,
     target: Target = None,
+    expert: ExpertsHere = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Write there, not to standard output.")
     ] = None,
@@ -60,7 +73,7 @@ def predict(
 
     with opened(rows) as source:
         if url is None:
-            count = snapshots.predict(model, source, target, out)
+            count = snapshots.predict(model, source, target, out, expert or ())
         else:
             from groupwise.client import Client
             from groupwise.serve.remote import Remote
@@ -75,6 +88,7 @@ def learn(
     model: Snapshot,
     rows: Rows,
     target: Target = None,
+    expert: ExpertsHere = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE.gw", help="Write the model there, not over the old one."),
@@ -123,7 +137,7 @@ def learn(
         warn(f"waiting for {place}, which another process is learning into.")
 
     with opened(rows) as source:
-        learned = snapshots.learn(model, source, target, place, jobs, waiting)
+        learned = snapshots.learn(model, source, target, place, jobs, waiting, expert or ())
     tell(
         place,
         f"{learned.rows:,} rows learned, {learned.settled:,} in all; {learned.told}. The model is "

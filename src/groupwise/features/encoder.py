@@ -4,7 +4,7 @@ import math
 import struct
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -35,7 +35,7 @@ from groupwise.features.declared import (
 from groupwise.features.frames import encode_frame
 from groupwise.groups import FrameMembership, Groups, Member
 from groupwise.groups.values import is_missing, value_name
-from groupwise.protocols import Row
+from groupwise.protocols import NOTHING, Row
 
 Numbers = TypeVar("Numbers", float, Floats)
 
@@ -69,6 +69,7 @@ class Encoder:
     max_levels : how many levels of a text field, and how many groups per value of a column, have a
         feature of their own. Further ones are hashed into as many columns; of a field that is named
         in ``features`` they are an error. None for no bound.
+    apart : fields that are no features as they are, where ``features`` is None.
 
     >>> from groupwise.groups import Groups, by
     >>> groups = Groups([by("sex")], always_on=True)
@@ -89,6 +90,7 @@ class Encoder:
         groups: Groups,
         intercept: bool = False,
         max_levels: int | None = COLUMNS,
+        apart: Iterable[str] = (),
     ) -> None:
         if max_levels is not None and (not is_finite(max_levels, int) or max_levels < 1):
             raise FeatureError(f"max_levels={max_levels!r}. Give 1 or more, or None for no bound.")
@@ -99,6 +101,9 @@ class Encoder:
         self.indicators = bool(indicators)
         self.intercept = bool(intercept)
         self.groups = groups
+        self._apart = tuple(apart)
+        self.apart = frozenset((*groups.weight_columns, *self._apart))
+        """Fields that are no features where every field is one."""
         self.names: list[str] = []
         self.features: list[Feature] = []
         self.kinds: dict[str, FieldKind] = {}
@@ -110,7 +115,7 @@ class Encoder:
         """Those of them that nobody declared and nobody was told of."""
         self._levels = {field: Levels(columns) for field, columns in self.declared_hashed.items()}
         self._indicated: Counter[int] = Counter()
-        self._layouts: dict[frozenset[str] | None, Layout] = {}
+        self._layouts: dict[frozenset[str], Layout] = {}
         self._last: Layout | None = None
         self._indicator_of: dict[Member, int] = {}
         self.admit([INTERCEPT] if self.intercept else [])
@@ -168,26 +173,31 @@ class Encoder:
                 stacklevel=3,
             )
 
-    def encode(self, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
-        """Turn a row into numbers; ``awake`` are its groups, as ``Groups.read`` gives them."""
+    def encode(
+        self, row: Mapping[str, Any], awake: Sequence[Member], derived: Collection[str] = ()
+    ) -> Row:
+        """Turn a row into numbers; ``awake`` are its groups, as ``Groups.read`` gives them.
+
+        ``derived`` are those of its fields that were made of others: all of them are features.
+        """
         layout = self._last
         if (
             layout is not None
             and type(row) is dict
-            and (self.declared is not None or len(row) == layout.size)
+            and len(row if self.declared is None else derived) == layout.size
         ):
             try:
                 return self._encode_known(layout, row, awake)
             except (KeyError, TypeError, OverflowError, struct.error):
                 pass  # other fields than last time, or something new or wrong
         if isinstance(row, Mapping):
-            layout = self._last = self._layouts.get(self._layout_key(row))
+            layout = self._last = self._layouts.get(self._layout_key(row, derived))
             if layout is not None:
                 try:
                     return self._encode_known(layout, row, awake)
                 except (KeyError, TypeError, OverflowError, struct.error):
                     pass  # the careful way finds what is new or wrong
-        return self._encode_carefully(row, awake)
+        return self._encode_carefully(row, awake, derived)
 
     def encode_frame(self, frame: object, membership: FrameMembership) -> EncodedFrame:
         """Turn a frame into numbers: the same, bit for bit, as encoding and admitting row by row.
@@ -224,7 +234,7 @@ class Encoder:
             values = np.frombuffer(bytearray(pack(*numbers, *(1.0 for _ in ones))))
         if order is not None:
             values = values[order]
-        return _as_row(Row, (indices, values, self.names, ()))
+        return _as_row(Row, (indices, values, self.names, (), NOTHING))
 
     def _ones(
         self, layout: Layout, row: Mapping[str, Any], awake: Sequence[Member]
@@ -244,11 +254,13 @@ class Encoder:
                     ones.append(index)
         return tuple(ones)
 
-    def _encode_carefully(self, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
+    def _encode_carefully(
+        self, row: Mapping[str, Any], awake: Sequence[Member], derived: Collection[str]
+    ) -> Row:
         new: dict[Feature, int] = {}
         kinds: dict[str, FieldKind] = {}
         found: dict[int, float] = {0: 1.0} if self.intercept else {}
-        for field, value in self._fields(row):
+        for field, value in self._fields(row, derived):
             cell = self.cell(field, value, self.kinds.get(field))
             if isinstance(cell, str):
                 kinds[field] = "text"
@@ -264,7 +276,7 @@ class Encoder:
                     found[index] = 1.0
                 self._remember_indicator(member, index)
         if not new:
-            self._remember_layout(row)
+            self._remember_layout(row, derived)
         kept = sorted(item for item in found.items() if item[1] != 0.0)
         indices = np.array([index for index, _ in kept], dtype=np.int64)
         values = np.array([value for _, value in kept], dtype=np.float64)
@@ -302,7 +314,9 @@ class Encoder:
         place = place_of(member.name, most or COLUMNS)
         return Feature("hashed", family.columns[0], place, (number, ()))
 
-    def _fields(self, row: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    def _fields(
+        self, row: Mapping[str, Any], derived: Collection[str] = ()
+    ) -> Iterable[tuple[str, Any]]:
         if not isinstance(row, Mapping):
             raise FeatureError(
                 f"A row is a mapping from field to value, not {type(row).__name__}. "
@@ -318,7 +332,10 @@ class Encoder:
                 )
             if not isinstance(field, str):
                 raise FeatureError(f"The row has the field {field!r}. Fields are named by text.")
-            if self.declared is not None or field not in self.groups.weight_columns:
+            if self.declared is not None or not (field in self.apart or field in derived):
+                yield field, row[field]
+        for field in derived:
+            if row[field] is not None and field not in self.apart:
                 yield field, row[field]
 
     def cell(self, field: str, value: Any, kind: FieldKind | None) -> float | str | None:
@@ -340,7 +357,8 @@ class Encoder:
         if not isinstance(value, _NUMBERS):
             raise FeatureError(
                 f"Field {field!r} holds {value!r} of type {type(value).__name__}, neither number "
-                "nor text. Convert it, or name the fields to use with features=[...]."
+                "nor text. Convert it, or name the fields to use with features=[...]; dates are "
+                f"read by features=[gw.calendar({field!r})]."
             )
         if kind == "text":
             raise changed_kind(field, value, kind)
@@ -349,9 +367,10 @@ class Encoder:
             raise self._unusable(field, value)
         return number
 
-    def refusal(self, row: Mapping[str, Any]) -> FeatureError:
+    def refusal(self, row: Mapping[str, Any], derived: Collection[str] = ()) -> FeatureError:
         """The error for a row that holds a number beyond all bounds."""
-        fields = [(field, value) for field, value in self._fields(row) if type(value) is not str]
+        cells = self._fields(row, derived)
+        fields = [(field, value) for field, value in cells if type(value) is not str]
         return self._unusable(*max(fields, key=lambda cell: abs(self._scaled(*cell))))
 
     def scale(self, field: str, values: Numbers) -> Numbers:
@@ -393,12 +412,14 @@ class Encoder:
         """Say whether it is decided for good that a column is a text feature, or is none."""
         if column is None or (self.declared is not None and column not in self.declared):
             return True
-        return column in self.kinds or column in self.groups.weight_columns
+        return column in self.kinds or column in self.apart
 
-    def _remember_layout(self, row: Mapping[str, Any]) -> None:
-        used, key = self.declared, self._layout_key(row)
+    def _remember_layout(self, row: Mapping[str, Any], derived: Collection[str]) -> None:
+        used, key = self.declared, self._layout_key(row, derived)
         if used is None:
-            used = tuple(field for field in row if field not in self.groups.weight_columns)
+            used = tuple(field for field in row if field not in self.apart)
+        else:
+            used = (*used, *(field for field in derived if field not in self.apart))
         if key in self._layouts or any(field not in self.kinds for field in used):
             return
         numbers = [field for field in used if self.kinds[field] == "number"]
@@ -410,10 +431,11 @@ class Encoder:
         if len(self._layouts) >= _LAYOUTS:
             self._layouts.clear()
         patterns = pattern_of(indices, constant), Patterns(indices, constant)
-        self._layouts[key] = Layout(len(row), getter(numbers), texts, ranges, *patterns)
+        size = len(row if self.declared is None else derived)
+        self._layouts[key] = Layout(size, getter(numbers), texts, ranges, *patterns)
 
-    def _layout_key(self, row: Mapping[str, Any]) -> frozenset[str] | None:
-        return frozenset(row) if self.declared is None else None
+    def _layout_key(self, row: Iterable[str], derived: Iterable[str]) -> frozenset[str]:
+        return frozenset(row if self.declared is None else derived)
 
     # Snapshots.
 
@@ -427,14 +449,15 @@ class Encoder:
             "intercept": self.intercept,
             "max_levels": self.max_levels,
             "features": features,
+            **({"apart": list(self._apart)} if self._apart else {}),
         }
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any], groups: Groups) -> "Encoder":
         """Make the encoder again whose ``to_dict`` gave the state."""
         declared = declared_from_json(state["declared"])
-        later = state.get("intercept", False), state.get("max_levels")  # groupwise 0.1 had neither
-        encoder = cls(declared, state["indicators"], groups, *later)
+        later = state.get("intercept", False), state.get("max_levels"), state.get("apart", ())
+        encoder = cls(declared, state["indicators"], groups, *later)  # groupwise 0.1 had none
         encoder.restore(state)
         return encoder
 

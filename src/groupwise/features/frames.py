@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -74,6 +74,8 @@ def encode_frame(encoder: "Encoder", frame: object, membership: FrameMembership)
             found.append(read(encoder, column, encoder.kinds.get(field), awake))
         except FeatureError as problem:
             problems.append(problem)
+    made = [column for name, column in table.made.items() if name not in encoder.apart]
+    found.extend(_made_cells(encoder, column, awake) for column in made)
     if problems:
         # What is wrong with a column as a whole comes first.
         raise min(problems, key=lambda one: -1 if one.row is None else one.row)
@@ -85,7 +87,7 @@ def encode_frame(encoder: "Encoder", frame: object, membership: FrameMembership)
     if encoder.indicators:
         first = first_places(membership.indices, len(members))
         indicators = _indicators(encoder, membership, np.where(eligible, first, -1))
-        wanted.extend(_wanted_indicators(len(fields), membership, first, indicators))
+        wanted.extend(_wanted_indicators(len(found), membership, first, indicators))
     wanted.sort(key=itemgetter(0, 1))
     new = dict.fromkeys(feature for _, _, feature in wanted if feature not in encoder.index)
     index = encoder.index | dict(zip(new, itertools.count(len(encoder.names))))
@@ -104,7 +106,7 @@ def _fields(encoder: "Encoder", table: Table) -> Sequence[str]:
         if not isinstance(name, str):
             raise FeatureError(f"The frame has the column {name!r}. Columns are named by text.")
     if encoder.declared is None:
-        return [name for name in table.names if name not in encoder.groups.weight_columns]
+        return [name for name in table.names if name not in encoder.apart]
     for field in encoder.declared:
         if field not in table:
             raise FeatureError(
@@ -162,6 +164,17 @@ def _hashed_cells(
     if column.missing is not None:
         _complain(encoder, column, int(np.flatnonzero(column.missing)[0]), kind)
     return _level_cells(encoder, column, awake)
+
+
+def _made_cells(encoder: "Encoder", column: Column, awake: Booleans) -> Cells:
+    """Read a column that was made of others; where it has no value, a row has no such field."""
+    if column.kind == "text":
+        return _level_cells(encoder, column, awake)
+    present = np.flatnonzero(awake if column.nulls is None else awake & ~column.nulls)
+    if not len(present):
+        return Cells(column.name)
+    values = column.values if column.nulls is None else np.where(column.nulls, 0.0, column.values)
+    return Cells(column.name, "number", values, first=int(present[0]))
 
 
 def _level_cells(encoder: "Encoder", column: Column, awake: Booleans) -> Cells:
@@ -222,13 +235,7 @@ def _object_cells(
 
 def _complain(encoder: "Encoder", column: Column, row: int, kind: FieldKind | None) -> None:
     """Raise the error that reading this one value as a row's raises."""
-    if column.kind == "text":
-        value: Any = [*map(str, column.levels), None][column.codes[row]]
-    elif column.kind == "objects":
-        value = column.objects[row]
-    else:
-        null = column.nulls is not None and column.nulls[row]
-        value = None if null else column.values[row].item()
+    value = column.value(row)
     _cell(encoder, column, row, value, kind)
     raise AssertionError(f"{value!r} in {column.name!r} was refused in a frame only")
 

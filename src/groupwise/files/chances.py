@@ -7,7 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from groupwise.files.tables import ENOUGH, EVERYBODY, Measure, Row, fixed, mean_loss, title_of
+from groupwise.files.tables import (
+    ENOUGH,
+    EVERYBODY,
+    STATUS,
+    Measure,
+    Row,
+    fixed,
+    mean_loss,
+    title_of,
+)
 from groupwise.files.text import amount, shown
 from groupwise.groups import ALWAYS_ON
 from groupwise.regret.calibration import CalibrationTable
@@ -34,7 +43,7 @@ NOTE = (
     "within the bound, fitted after the fact. Single model: one online logistic regression for "
     "everybody. Regret: loss beyond that of the best in hindsight, summed over the group’s rounds, "
     "in nats; below 0 every such model for the group was beaten. Certificate: the regret cannot be "
-    "above it. Green: at least half a percent better than the single model, red: worse."
+    "above it. {status} Green: at least half a percent better than the single model, red: worse."
 )
 
 
@@ -49,6 +58,7 @@ class Nats(Measure):
     shares: Mapping[str, Sequence[float]] = field(default_factory=dict)
     classes: Sequence[str] = ()
     axis: ClassVar[str] = "regret, nats"
+    words: ClassVar[tuple[str, str, str]] = ("has a mean log loss of", "of", "a mean log loss of")
     slow: ClassVar[bool] = True
 
     @classmethod
@@ -64,7 +74,7 @@ class Nats(Measure):
 
     @property
     def note(self) -> str:
-        return f"{NOTE.format(best=self._best)} {self.small}"
+        return f"{NOTE.format(best=self._best, status=STATUS)} {self.small}"
 
     @property
     def small(self) -> str:
@@ -72,7 +82,8 @@ class Nats(Measure):
             return super().small
         return (
             f"Groups with under {self.enough:,} rounds, {EACH} for every feature, are grey and "
-            "come last: to so few rows a model can be fitted afterwards, whatever they are."
+            "come last: to so few rows a model can be fitted afterwards, whatever they are (few "
+            "rows: no more than the group itself has features)."
         )
 
     @property
@@ -118,7 +129,7 @@ class Nats(Measure):
         return [
             said
             for name, key in players.items()
-            for said in (*self._everybody(rows, name, key), self._verdict(rows, name, key))
+            for said in (*self._everybody(rows, name, key), self._worst(rows, name, key))
         ]
 
     def _everybody(self, rows: Sequence[Row], name: str = "", key: str = "regret") -> list[str]:
@@ -132,8 +143,7 @@ class Nats(Measure):
             f"rows ({others}base rate alone: {amount(self.base_rate(row))})."
         ]
 
-    def _worst(self, rows: Sequence[Row]) -> str:
-        row = self.worst(rows)
+    def _of_ours(self, row: Row) -> str:
         single = self.figure(row, "baseline_regret")
         best = amount(self.figure(row, None))
         compared = f", and that of a single model for everybody {amount(single)}"
@@ -144,8 +154,7 @@ class Nats(Measure):
             f"{compared if math.isfinite(single) else ''}."
         )
 
-    def _verdict(self, rows: Sequence[Row], name: str, key: str) -> str:
-        row = self.worst(rows, key)
+    def _of_another(self, row: Row, name: str, key: str) -> str:
         return (
             f"Worst group of {shown(name)}: {title_of(row['group'])}. Over its "
             f"{amount(row['rounds'])} rounds its mean log loss is {amount(self.figure(row, key))}"

@@ -55,12 +55,25 @@ class Logged(NamedTuple):
         return shares
 
 
-def find_logged(scan: Scan, task: Task, target: str, names: Sequence[str]) -> tuple[Logged, ...]:
+def find_experts(scan: Scan, task: Task, target: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of these models, each an expert of every group, if they hold predictions."""
+    if names and len(task.events) > 1:
+        raise ConfigurationError(
+            f"An expert is one column, and {quoted(target)} has {len(task.events)} classes: "
+            "experts are for numbers, and for yes or no."
+        )
+    found = find_logged(scan, task, target, names, "--expert")
+    return tuple(column for one in found for column in one.columns)
+
+
+def find_logged(
+    scan: Scan, task: Task, target: str, names: Sequence[str], option: str = "--prediction"
+) -> tuple[Logged, ...]:
     """The columns of these models, if they hold predictions."""
     if len(names) > MOST:
-        raise ConfigurationError(f"Compare at most {MOST} models at a time.")
+        raise ConfigurationError(f"Name at most {MOST} models at a time with {option}.")
     if len(set(names)) < len(names):
-        raise ConfigurationError("A --prediction column is named twice.")
+        raise ConfigurationError(f"A column is named twice with {option}.")
     found = tuple(Logged(name, _columns(scan, task, target, name)) for name in names)
     for column in (column for one in found for column in one.columns):
         profile = scan.columns[column]

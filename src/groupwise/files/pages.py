@@ -1,5 +1,6 @@
 """The reports: one page for a run, one for an audit."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -7,6 +8,7 @@ from groupwise.files import chances
 from groupwise.files.chances import Nats
 from groupwise.files.settings import CLASSES
 from groupwise.files.tables import (
+    AGAINST,
     BEST,
     OURS,
     SINGLE,
@@ -17,6 +19,7 @@ from groupwise.files.tables import (
 from groupwise.files.task import Task
 from groupwise.files.text import quoted, shown
 from groupwise.groups import ALWAYS_ON
+from groupwise.regret.certificate import LOOSE, VACUOUS, VOID
 from groupwise.report.figures import Figure, Line, Panel, draw, inline
 from groupwise.report.page import Illustration, Page, Section, html, versions
 
@@ -67,11 +70,13 @@ def _page(done: "Finished", title: str, lead: Sequence[str]) -> str:
     players = {shown(name, 30): key for name, key in done.players.items()}
 
     def section(title: str, anchor: str, chosen: Sequence[Row], note: str, *text: str) -> Section:
-        table = group_table(chosen, measure, title, players, note)
+        experts = done.plan.experts
+        table = group_table(chosen, measure, title, players, note, experts=experts)
         return Section(title, anchor, [*text, table])
 
+    against = [AGAINST.format(name=shown(name, 30)) for name in done.plan.experts]
     sections = [
-        section(heading, "groups", worst_rows, measure.note),
+        section(heading, "groups", worst_rows, " ".join([measure.note, *against])),
         Section("Regret over time", "curves", [_curves(done)]),
     ]
     if isinstance(measure, Nats):
@@ -98,12 +103,15 @@ def _page(done: "Finished", title: str, lead: Sequence[str]) -> str:
 
 def _certified(rows: Sequence[Row]) -> str:
     """Whether regret stayed below the certificates."""
-    if any(row["status"] == "void" for row in rows):
+    if any(row["status"] == VOID for row in rows):
         return "Certificates are void: some predictions left the range of the label."
     over = sum(row["regret"] > row["certificate"] * (1 + 1e-9) + 1e-9 for row in rows)
     if over:
         return f"On {over:,} groups the regret is above the certificate, which must not be."
-    return "On every group the regret of groupwise is below its certificate, as it must be."
+    holds = "On every group the regret of groupwise is below its certificate, as it must be"
+    found = Counter(row["status"] for row in rows)
+    little = " and ".join(f"{found[one]:,} are {one}" for one in (LOOSE, VACUOUS) if found[one])
+    return f"{holds}; of {len(rows):,} certificates {little}." if little else f"{holds}."
 
 
 def _what(done: "Finished") -> str:
@@ -187,7 +195,10 @@ def _facts(done: "Finished") -> dict[str, dict[str, str]]:
             **_about_label(plan.task),
             "Groups": _listed([_declaration(one.to_dict()) for one in plan.groups]),
             "Features": _listed([shown(name, 60) for name in plan.features]),
+            "The label's past": _listed([shown(one, 60) for one in plan.told_past]),
+            "Numbers bend": "yes" if plan.hinges else "no",
             "Groups are features too": "yes" if plan.indicators else "no",
+            **({"Experts": _listed([shown(x, 60) for x in plan.experts])} if plan.experts else {}),
             "Numbers per row": f"{done.features:,}",
             "Order of the rows": "as in the file"
             if plan.order is None

@@ -8,42 +8,52 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupwise.errors import ConfigurationError, DataError
-from groupwise.features import COLUMNS, hashed
-from groupwise.features.declared import Hashed
+from groupwise.features import COLUMNS, encoded, hashed, hinges
+from groupwise.features.calendar import Calendar
+from groupwise.features.declared import declared_to_json
+from groupwise.features.encoding import Encoded
+from groupwise.features.past import Past
+from groupwise.features.shapes import KNOTS, MOST_COLUMNS
 from groupwise.files.labels import loss_for, task_for, task_warnings
-from groupwise.files.logged import Logged, find_logged
+from groupwise.files.logged import Logged, find_experts, find_logged
+from groupwise.files.making import Dates, dates_in, part_names, proposed_past, with_needed
+from groupwise.files.proposals import (
+    BENT,
+    LEVELS,
+    Feature,
+    Features,
+    is_few_valued,
+    is_text,
+    leaves,
+    number_fields,
+    propose_features,
+    propose_groups,
+    remarks,
+    spans_constant,
+    width_of,
+    word,
+)
 from groupwise.files.scan import Kind, Profile, Scan, scan
 from groupwise.files.settings import LEVELS_WORD, NUMBER, PROBABILITY, Request, request_from
 from groupwise.files.source import opened
 from groupwise.files.task import Task
 from groupwise.files.text import amount, quoted, shown
-from groupwise.groups import Group, Groups, by, cut, dumps
-from groupwise.groups.algebra import Leaf
+from groupwise.groups import Group, Groups, dumps
 from groupwise.groups.declarations import By, Cut, Weight, Where
-from groupwise.groups.text import HASHED_WORD
+from groupwise.groups.text import DATE_WORD, ENCODED_WORD, HASHED_WORD
 from groupwise.losses import Square
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
 
-Features = dict[str, tuple[float, float] | Hashed | None]
-
-FEW = 24
-"""Whole numbers with so few values are proposed as groups: hours of the day still are."""
-PENALTIES = {False: 1.0, True: 0.1}
-"""For numbers, and for probabilities: columns are scaled to [0, 1], and odds are of any size."""
-LEVELS = 50
-"""A text column with more levels is neither proposed as groups nor a feature."""
-MANY = 1_000
-"""So many groups from one column deserve a warning."""
+PENALTY = 0.1
+"""Of models of probabilities: columns are scaled to [0, 1], and odds are of any size."""
 FEATURES = 8_192
 """So many features, of which every two have a number in a group's matrix: half a gigabyte."""
 NARROWEST, WIDEST = 1e-100, 1e100
 """Ranges of labels whose squares, and sums of these, are numbers."""
 NUMERIC = ("ridge", "forward")
 """Learners that predict numbers."""
-SUSPICIOUS = 0.95
-"""A feature that correlates so with the label may be known only when the label is."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +61,9 @@ class Plan:
     """A run, decided.
 
     ``kinds`` has the columns that are read, and what they hold; ``logged`` the predictions of other
-    models; ``notes`` what was guessed or left out, for a proposal that is edited first;
-    ``looked_ahead`` what was learned from the whole file before its first row was predicted.
+    models, ``experts`` the columns of those that are an expert of every group; ``notes`` what was
+    guessed or left out, for a proposal that is edited first; ``looked_ahead`` what was learned from
+    the whole file before its first row was predicted.
     """
 
     target: str
@@ -66,11 +77,14 @@ class Plan:
     aggregator: str
     parameters: dict[str, float]
     kinds: dict[str, Kind]
+    experts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     logged: tuple[Logged, ...] = ()
     notes: tuple[str, ...] = ()
     looked_ahead: tuple[str, ...] = ()
     proposed: bool = False
+    past: tuple[Past, ...] = ()
+    hinges: bool = False
 
     def toml(self, notes: Sequence[str] = ()) -> str:
         """The TOML file that asks for this plan, notes as comments at the top."""
@@ -86,14 +100,14 @@ class Plan:
             **self.parameters,
             "indicators": self.indicators,
             "intercept": self.intercept,
-            "features": {
-                name: list(bounds) if isinstance(bounds, tuple) else word(bounds)
-                for name, bounds in self.features.items()
-            },
+            **({"experts": list(self.experts)} if self.experts else {}),
+            "hinges": self.hinges,
+            "past": self.plain_past,
+            "features": {name: word(bounds) for name, bounds in self.features.items()},
         }
         comments = "".join(f"# {shown(note, 1000)}\n" for note in notes)
-        pair = r"\[\n\s+([^\n]+),\n\s+([^\n]+),\n\]"  # which is to stand on one line
-        text = re.sub(pair, r"[\1, \2]", tomli_w.dumps(settings))
+        lists = r"\[\n((?: +[^\[\]{}\n]+,\n)+) *\]"  # which are to stand on one line
+        text = re.sub(lists, lambda found: f"[{_joined(found[1])}]", tomli_w.dumps(settings))
         return f"{comments}{text}\n{dumps(self.groups)}"
 
     @property
@@ -104,19 +118,57 @@ class Plan:
             return {"range": [loss.low, loss.high]}
         return {} if loss.classes is None else {"classes": list(loss.classes)}
 
-    def model(self) -> "Groupwise":
-        """A model that has seen nothing yet."""
+    @property
+    def plain_past(self) -> list[dict[str, Any]]:
+        """The past as settings have it."""
+        return [_plainly(maker) for maker in self.past]
+
+    @property
+    def told_past(self) -> list[str]:
+        """The past in words."""
+        said = []
+        for one in self.past:
+            by = " and ".join(one.by) or "the last ones"
+            said.append(f"{by}, of each {' and '.join(one.of)}" if one.of else by)
+        return said
+
+    @property
+    def plain_features(self) -> dict[str, Any]:
+        """The features in values that JSON holds."""
+        made = Encoded, Calendar
+        return {
+            name: word(one) if isinstance(one, made) else declared_to_json({name: one})[name]
+            for name, one in self.features.items()
+        }
+
+    @property
+    def declared(self) -> Any:
+        """The features as a model takes them: those of columns, and makers."""
+        plain, dates, texts = {}, [], []
+        for name, one in self.features.items():
+            if isinstance(one, Calendar):
+                dates.append(one)
+            elif isinstance(one, Encoded):
+                texts.append(one)
+            else:
+                plain[name] = one
+        makers = [*dates, *self.past, *texts, *([hinges()] if self.hinges else [])]
+        return [plain, *makers] if makers else plain
+
+    def model(self, every_field: bool = False) -> "Groupwise":
+        """A model that has seen nothing yet; ``every_field`` for all fields as features."""
         from groupwise.model import Groupwise
-        from groupwise.validation import part_called
+        from groupwise.validation import learners_called, part_called
 
         return Groupwise(
             groups=self.groups,
-            learner=part_called("learner", self.learner, **self.parameters),
+            learner=learners_called(self.learner, self.task.loss, **self.parameters),
             aggregator=part_called("aggregator", self.aggregator),
             loss=self.task.loss,
-            features=self.features,
+            features=[*self.declared][1:] or None if every_field else self.declared,
             indicators=self.indicators,
             intercept=self.intercept,
+            experts=self.experts,
         )
 
 
@@ -134,7 +186,7 @@ def planned(
     config: Path | None = None,
     predictions: Sequence[str] = (),
     strict: bool = True,
-    **options: str | bool | None,
+    **options: Any,
 ) -> Iterator[tuple[Scan, Plan]]:
     """A file, looked through once, and the plan that a TOML file and options ask for."""
     request = request_from(config, **options)
@@ -159,17 +211,25 @@ def make_plan(
     task = _task(label, request)
     for name in request.drop:
         scan.column(name, "to leave out")
-    request = request.read(list(scan.columns), scan.unknown)
     logged = find_logged(scan, task, label.name, predictions)
-    others = {label.name, *request.drop, *(column for one in logged for column in one.columns)}
-    groups = propose_groups(scan, others) if request.groups is None else _groups(scan, request)
+    experts = find_experts(scan, task, label.name, request.experts)
+    theirs = (column for one in logged for column in one.columns)
+    others = {label.name, *request.drop, *theirs, *experts}
+    dates, parts = dates_in(scan, request.order, others)
+    scan = replace(scan, columns={**scan.columns, **parts})
+    request = request.read(list(scan.columns), scan.unknown)
+    aside = others | part_names(dates, aside=True)
+    groups = propose_groups(scan, aside) if request.groups is None else _groups(scan, request)
     indicators = request.indicators
     if indicators is None:  # not where a column has very many values
         columns = [scan.columns[one.column] for one in groups if isinstance(one, By)]
         indicators = all(column.distinct <= LEVELS for column in columns)
     warnings: list[str] = []
     if request.features is None:
-        features, warnings, problems = propose_features(scan, others, groups, indicators)
+        labelled = task.loss.nodes == 1
+        features, warnings, problems = propose_features(
+            scan, others | parts.keys(), groups, indicators, dates, labelled
+        )
         if strict and problems:
             raise DataError(
                 f"{problems[0]} Leave the column out with --drop, or say which columns to use with "
@@ -178,16 +238,22 @@ def make_plan(
         notes += [f"Left out: {problem}" for problem in problems]
     else:
         features = {
-            name: _asked(scan, name, bounds, label.name)
+            name: _asked(scan, name, bounds, label.name, dates)
             for name, bounds in request.features.items()
         }
+    bent = request.hinges
+    if bent is None:
+        bent = request.features is None and 0 < number_fields(features) <= BENT
+    past = _past(scan, request, task, dates, others)
+    needed = {c for one in groups for c in one.columns} | {c for one in past for c in one.by}
+    features |= with_needed(features, dates, needed | {c for one in past for c in one.of})
     Groups(groups, always_on=True)  # refuses groups that would have the same name
-    if not features and not (groups and (indicators or request.intercept)):
+    if not (features or past) and not (groups and (indicators or request.intercept)):
         raise DataError(
             f"{shown(scan.source.name)} has no column besides the label that could be a feature or "
             "a group."
         )
-    _check_width(scan, groups, features, indicators)
+    _check_width(scan, groups, features, indicators, bent)
     warnings = [*task_warnings(label, request, task), *warnings]
     warnings += remarks(scan, groups, features, label.name)
     if not (request.intercept or spans_constant(groups, features, indicators)):
@@ -195,7 +261,9 @@ def make_plan(
             "No features always sum to 1, so the models have no intercept. "
             "Leave out --no-intercept (intercept = false) to give them one."
         )
-    read = dict.fromkeys([label.name, *features, *(c for one in groups for c in one.columns)])
+    grouped = (column for one in groups for column in one.columns)
+    read = dict.fromkeys([label.name, *features, *grouped, *experts])
+    read |= dict.fromkeys(column for one in past for column in (*one.of, *one.by))
     return Plan(
         target=label.name,
         task=task,
@@ -208,12 +276,16 @@ def make_plan(
         kinds={
             name: "text" if is_text(features.get(name, ())) else scan.columns[name].kind
             for name in read
+            if name not in parts
         },
+        experts=experts,
         warnings=tuple(warnings),
         logged=logged,
         notes=tuple(notes),
-        looked_ahead=_looked_ahead(request, features, task),
+        looked_ahead=_looked_ahead(request, features, task, past),
         proposed=request.features is None or request.groups is None,
+        past=past,
+        hinges=bent,
     )
 
 
@@ -235,8 +307,8 @@ def _task(label: Profile, request: Request) -> Task:
 def parts_for(request: Request, task: Task) -> dict[str, Any]:
     """Learner and aggregator: those asked for, if they are for such a label, or the best known."""
     chance = task.is_chance
-    learner = request.learner or ("logistic" if chance else "ridge")
-    aggregator = request.aggregator or ("specialists" if chance else "adanormalhedge")
+    learner = request.learner or ("logistic" if chance else "portfolio")
+    aggregator = request.aggregator or ("specialists" if chance else "prod")
     if chance and learner in NUMERIC:
         raise ConfigurationError(
             f"--learner {learner} predicts numbers, and {quoted(request.target or '')} is "
@@ -255,9 +327,9 @@ def parts_for(request: Request, task: Task) -> dict[str, Any]:
         )
     if request.bound is not None and learner != "logistic":
         raise ConfigurationError(f"bound is for --learner logistic, not for {learner}.")
-    bound = {} if request.bound is None else {"bound": request.bound}
-    penalty = PENALTIES[chance] if request.penalty is None else request.penalty
-    parameters = {"penalty": penalty, **bound}
+    asked = {"penalty": request.penalty, "bound": request.bound}
+    usual = {"penalty": PENALTY} if chance else {}
+    parameters = usual | {name: value for name, value in asked.items() if value is not None}
     return {"learner": learner, "aggregator": aggregator, "parameters": parameters}
 
 
@@ -282,23 +354,47 @@ def _groups(scan: Scan, request: Request) -> list[Group]:
     return groups
 
 
-def word(bounds: Hashed | None) -> str:
-    """What a file of settings says of a feature that is text."""
-    return LEVELS_WORD if bounds is None else HASHED_WORD
+def _past(
+    scan: Scan, request: Request, task: Task, dates: Dates, others: Collection[str]
+) -> tuple[Past, ...]:
+    """The past that was asked for; where rows have an order, and nothing was said, the best."""
+    target = request.target or ""
+    if request.past is not None:
+        if request.past and task.loss.nodes > 1:
+            raise ConfigurationError("The past of a label with several classes is no feature.")
+        past = tuple(Past(**{**one, "label": target}) for one in request.past)
+        for name in (name for one in past for name in (*one.of, *one.by)):
+            scan.column(name, "for the past")
+            if name in others:
+                raise ConfigurationError(f"{quoted(name)} is not known when the past is needed.")
+        return past
+    if request.features is not None or scan.keys is None or task.loss.nodes > 1:
+        return ()
+    few = [name for name, p in scan.columns.items() if name not in others and is_few_valued(p)]
+    return proposed_past(scan, dates, target, request.order or "", few, others)
 
 
-def is_text(bounds: object) -> bool:
-    """Whether a feature so declared has a level for each value."""
-    return bounds is None or isinstance(bounds, Hashed)
+def _plainly(maker: Past) -> dict[str, Any]:
+    """What a file of settings says of the past."""
+    usual = Past(maker.label).to_dict()
+    always = ("lags", "mean")
+    return {k: one for k, one in maker.to_dict().items() if k in always or one != usual[k]}
 
 
-def _asked(
-    scan: Scan, name: str, bounds: object, target: str
-) -> tuple[float, float] | Hashed | None:
+def _joined(lines: str) -> str:
+    """The items of a list, one a line, on one line."""
+    return " ".join(line.strip() for line in lines.splitlines()).removesuffix(",")
+
+
+def _asked(scan: Scan, name: str, bounds: Any, target: str, dates: Dates) -> Feature:
     """A feature that was asked for, its range looked up if need be."""
     profile = scan.column(name, "for a feature")
     if name == target:
         raise ConfigurationError(f"{quoted(name)} is the label, which no feature may hold.")
+    if bounds == ENCODED_WORD:
+        return encoded(name)
+    if bounds == DATE_WORD or isinstance(bounds, dict):
+        return _date(name, profile, bounds, dates)
     if profile.distinct < 2 and bounds is None:
         raise DataError(f"{profile.sameness} Take it off the features.")
     profile.check_complete("Fill in, or take it off the features.")
@@ -318,6 +414,23 @@ def _asked(
             f"have a feature each. Let them share {COLUMNS}: {shown(name)}:{HASHED_WORD}."
         )
     return found
+
+
+def _date(name: str, profile: Profile, said: Any, dates: Dates) -> Calendar:
+    """A date by its parts: those worth something, or those that were said."""
+    form = said.get("format") if isinstance(said, dict) else None
+    if name not in dates and form is None:
+        raise DataError(
+            f"Column {quoted(name)} is no date that can be read: it holds {quoted(profile.text)}. "
+            "Give its format in a file of settings, such as "
+            f'{shown(name)} = {{date = ["month"], format = "%d/%m/%Y"}}.'
+        )
+    if not isinstance(said, dict):
+        return dates[name]
+    if set(said) - {"date", "aside", "format"} or "date" not in said:
+        raise ConfigurationError(f"features.{shown(name)} has the keys date, aside and format.")
+    form = form or dates[name].format
+    return Calendar(name, said["date"], said.get("aside", ()), form)
 
 
 def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, float]:
@@ -345,9 +458,14 @@ def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, fl
     return low, high
 
 
-def _check_width(scan: Scan, groups: Sequence[Group], features: Features, indicators: bool) -> None:
+def _check_width(
+    scan: Scan, groups: Sequence[Group], features: Features, indicators: bool, bent: bool
+) -> None:
     """Refuse more features than the matrices of a group have room for."""
-    own = [one.columns if isinstance(one, Hashed) else 1 for one in features.values()]
+    own = [width_of(one) for one in features.values()]
+    if bent:
+        knots = sum(len(quantiles) for _, quantiles in KNOTS)
+        own.append(knots * min(number_fields(features), MOST_COLUMNS))
     texts = [scan.columns[name].distinct - 1 for name, one in features.items() if one is None]
     named = [scan.columns[one.column].distinct for one in groups if isinstance(one, By)]
     width = sum(own) + sum(texts) + indicators * sum(min(many, 2 * COLUMNS) for many in named)
@@ -359,9 +477,12 @@ def _check_width(scan: Scan, groups: Sequence[Group], features: Features, indica
         )
 
 
-def _looked_ahead(request: Request, features: Features, task: Task) -> tuple[str, ...]:
+def _looked_ahead(
+    request: Request, features: Features, task: Task, past: Sequence[Past]
+) -> tuple[str, ...]:
     given = request.features or {}
-    looked_up = [name for name, bounds in features.items() if bounds and not given.get(name)]
+    ranges = [name for name, bounds in features.items() if isinstance(bounds, tuple)]
+    looked_up = [name for name in ranges if not given.get(name)]
     scaled = f"the ranges that {len(looked_up)} features are scaled from"
     if len(looked_up) == 1:
         scaled = f"the range that {shown(looked_up[0])} is scaled from"
@@ -373,93 +494,6 @@ def _looked_ahead(request: Request, features: Features, task: Task) -> tuple[str
         scaled: looked_up,
         f"which columns are {' and which are '.join(proposed)}": proposed,
         "the order of the rows": request.order is not None,
+        "which of the label's past are features": past and request.past is None,
     }
     return tuple(text for text, is_so in found.items() if is_so)
-
-
-def propose_groups(scan: Scan, others: Collection[str]) -> list[Group]:
-    """Text and few-valued columns; where there is none, the halves of the first numbers.
-
-    ``others`` are columns with a role of their own: the label, what is left out.
-    """
-    profiles = [p for name, p in scan.columns.items() if name not in others]
-    found: list[Group] = [by(p.name) for p in profiles if is_few_valued(p)]
-    usable = [p for p in profiles if p.kind == "number" and p.low < p.high and not p.infinite]
-    return found or [cut(p.name, [(p.low + p.high) / 2]) for p in usable[:3]]
-
-
-def is_few_valued(profile: Profile) -> bool:
-    """Whether a column's values make groups; numbers that are missing here and there do not."""
-    numbers = FEW if profile.whole and not profile.missing else 0
-    most = LEVELS if profile.kind == "text" else numbers
-    present = profile.rows - profile.missing
-    return 2 <= profile.distinct <= most and 2 * profile.distinct <= max(present, 4)
-
-
-def propose_features(
-    scan: Scan, others: Collection[str], groups: Sequence[Group], indicators: bool
-) -> tuple[Features, list[str], list[str]]:
-    """Every usable column that is not a feature already, as the indicators of its groups.
-
-    A column whose every value is a group holds names, whatever they look like: it is never read as
-    a number. Beside the features: what to know about columns, and what should stop a run.
-    """
-    features: Features = {}
-    warnings: list[str] = []
-    problems: list[str] = []
-    named = {one.column for one in groups if isinstance(one, By)}
-    covered = named if indicators else {n for n in named if scan.columns[n].distinct > LEVELS}
-    weights = {column for one in groups for column in one.weight_columns}
-    grouped = {column for one in groups for column in one.columns}
-    for name, profile in scan.columns.items():
-        text, many = profile.kind == "text", profile.distinct
-        if name in others or name in covered or name in weights:
-            continue
-        if many < 2:
-            problems.append(profile.sameness)
-        elif text and (many > LEVELS or 2 * many > max(profile.rows, 4)):
-            if name not in grouped:
-                warnings.append(
-                    f"Column {quoted(name)} is left out: it has {profile.count} different "
-                    f"texts in {profile.rows:,} rows, too many for a feature. (For groups it can "
-                    f"be named in --groups, and as {shown(name)}:{HASHED_WORD} in --features.)"
-                )
-        elif profile.missing and (name in named or (text and name in grouped)):
-            pass  # groups may be missing, features may not
-        elif profile.missing or profile.infinite:
-            problems.append(profile.gaps if profile.missing else profile.infinity)
-        else:
-            features[name] = None if name in named else profile.scale
-    return features, warnings, problems
-
-
-def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str) -> list[str]:
-    """What to tell about the groups and features that will be used."""
-    every = [leaf for one in groups for leaf in leaves(one)]
-    large = [
-        f"Column {quoted(name)} has {scan.columns[name].count} values and each is a group of its "
-        "own: memory, time and the report grow with them, and groups of few rows learn little."
-        for name in dict.fromkeys(leaf.column for leaf in every if isinstance(leaf, By))
-        if scan.columns[name].distinct > MANY
-    ]
-    suspicious = [
-        f"Feature {quoted(name)} correlates with the label {quoted(target)} at "
-        f"{scan.columns[name].correlation:.2f}. If it becomes known only with the label, "
-        f"leave it out: --drop {shown(name)}."
-        for name in features
-        if abs(scan.columns[name].correlation) >= SUSPICIOUS
-    ]
-    return large + suspicious
-
-
-def spans_constant(groups: Sequence[Group], features: Features, indicators: bool) -> bool:
-    """Whether the features can express an intercept: some of them always sum to 1."""
-    partition = any(isinstance(one, (By, Cut)) for one in groups)
-    return (indicators and partition) or any(map(is_text, features.values()))
-
-
-def leaves(group: Group) -> list[Leaf]:
-    """The parts of a declaration that read a column."""
-    if isinstance(group, Leaf):
-        return [group]
-    return [leaf for member in group.members for leaf in leaves(member)]

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from groupwise.errors import DataError, FeatureError, GroupError, LabelError
+from groupwise.files.dates import times_of
 from groupwise.files.scan import Kind, Scan, as_numbers, first_text, unknown_column
 from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import quoted, shown
@@ -133,6 +134,8 @@ def places(scan: Scan, order: str) -> Any:
         raise DataError(f"{profile.gaps} Rows are to be sorted by {quoted(order)}.")
     if profile.kind == "number":
         sequence = np.argsort(as_numbers(scan.keys).to_numpy(), kind="stable")
+    elif profile.date is not None:
+        sequence = np.argsort(times_of(scan.keys, profile.date), kind="stable")
     else:
         sequence = compute.sort_indices(scan.keys).to_numpy()
     if (np.diff(sequence.astype(np.int64)) > 0).all():
@@ -140,6 +143,24 @@ def places(scan: Scan, order: str) -> Any:
     ranks = np.empty(scan.rows, dtype=np.int64)
     ranks[sequence] = np.arange(scan.rows)
     return ranks
+
+
+def first_rows(scan: Scan, kinds: Mapping[str, Kind], order: str | None, count: int) -> pa.Table:
+    """So many of the first rows, in the order of a column, or of the file."""
+    ranks = None if order is None else places(scan, order)
+    found: list[pa.Table] = []
+    start = taken = 0
+    for rows, _ in _frames(scan.source, kinds):
+        place = (
+            np.arange(start, start + rows.num_rows) if ranks is None else ranks[start:][: len(rows)]
+        )
+        start += rows.num_rows
+        chosen = np.flatnonzero(place < count)
+        found.append(rows.take(pa.array(chosen)).append_column(PLACE, pa.array(place[chosen])))
+        taken += len(chosen)
+        if taken >= min(count, scan.rows):
+            break
+    return pa.concat_tables(found).sort_by(PLACE).drop_columns([PLACE])
 
 
 def in_order(scan: Scan, kinds: Mapping[str, Kind], ranks: Any) -> Iterator[Piece]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupwise.errors import ManyLevelsWarning
-from groupwise.features.declared import declared_to_json
 from groupwise.files.chances import Calibrations, Nats, calibrated
 from groupwise.files.logged import Scores, calibration_of, said_for_sure
 from groupwise.files.pages import compare_page, run_page
@@ -29,6 +28,7 @@ from groupwise.files.tables import OURS, Measure, Row, afterwards
 from groupwise.files.text import quoted
 from groupwise.progress import progress_bar
 from groupwise.regret.curves import Curve, Recorder
+from groupwise.regret.table import LOST
 from groupwise.report.page import versions
 from groupwise.report.tables import json_text
 from groupwise.writing import outputs
@@ -98,7 +98,8 @@ class Finished:
     def verdicts(self) -> list[str]:
         """What came of it, in a few sentences."""
         told = self.measure.headlines(self.rows, self.players)
-        return [*told, *calibrated(self.calibration)]
+        beside = [self.measure.beside(self.rows, name) for name in self.plan.experts]
+        return [*told, *beside, *calibrated(self.calibration)]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -127,7 +128,8 @@ class Following:
         self.task = plan.task
         self.model = plan.model()
         self.players = {one.name: f"regret of {one.name}" for one in plan.logged}
-        self.recorders = {key: Recorder() for key in ("regret", *self.players.values())}
+        keys = "regret", *self.players.values(), *map(lost_by, plan.experts)
+        self.recorders = {key: Recorder() for key in keys}
         self.scores = {one.name: Scores(plan.task) for one in plan.logged}
         self.done, self._next = 0, 0.0
         self._spent = 0.0
@@ -202,7 +204,11 @@ class Following:
             for row in table:
                 row[self.players[name]] = scores.losses[row["group"]] - row["best_loss"]
         for key, recorder in self.recorders.items():
-            recorder.record(self.done, ({**row, "regret": row[key]} for row in table))
+            own = key.startswith(LOST)
+            recorder.record(
+                self.done,
+                ({**row, "regret": row[key] - (row["best_loss"] if own else 0.0)} for row in table),
+            )
         return table
 
     def finished(self, progress: bool) -> Finished:
@@ -223,10 +229,18 @@ class Following:
             seconds=seconds,
             hashed=self.model.hashed_fields,
             players=self.players,
-            logged={column: curves[key] for column, key in self.players.items()},
+            logged={
+                **{column: curves[lost_by(column)] for column in self.plan.experts},
+                **{column: curves[key] for column, key in self.players.items()},
+            },
             calibration=calibration,
             remarks=tuple(x for pair in self.scores.items() for x in said_for_sure(*pair)),
         )
+
+
+def lost_by(expert: str) -> str:
+    """Where a row has the loss of an expert."""
+    return f"{LOST}{expert}"
 
 
 def points(groups: int, features: int) -> int:
@@ -310,7 +324,10 @@ def record(finished: Finished) -> dict[str, Any]:
             **plan.parameters,
             "aggregator": plan.aggregator,
             "indicators": plan.indicators,
-            "features": declared_to_json(plan.features),
+            "experts": list(plan.experts),
+            "features": plan.plain_features,
+            "past": plan.plain_past,
+            "hinges": plan.hinges,
             "groups": [declaration.to_dict() for declaration in plan.groups],
         },
         "looked_ahead": list(plan.looked_ahead),

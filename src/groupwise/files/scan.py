@@ -11,6 +11,7 @@ import pyarrow.compute as compute
 
 from groupwise.class_names import MOST
 from groupwise.errors import DataError
+from groupwise.files.dates import FORMS, forms_of
 from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import amount, listed, quoted, shown
 from groupwise.progress import progress_bar
@@ -35,6 +36,7 @@ class Profile:
     counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers (a label
     of text counts as 1 where it is ``text``). ``seen`` is for the label alone: how often each of
     its values is there, and in which row first; None where there are more than could be classes.
+    ``forms`` are the ways to write dates in which all its texts are written.
     """
 
     name: str
@@ -51,6 +53,13 @@ class Profile:
     text: str = ""
     sums: Any = None
     seen: dict[str, tuple[int, int]] | None = field(default_factory=dict)
+    forms: tuple[str, ...] = FORMS
+
+    @property
+    def date(self) -> str | None:
+        """How its dates are written; None where it holds none, or they could be read two ways."""
+        known = self.kind == "text" and self.missing < self.rows and len(self.forms) == 1
+        return self.forms[0] if known else None
 
     @property
     def distinct(self) -> int:
@@ -222,15 +231,22 @@ def _look(profile: Profile, table: pa.Table, labels: Any) -> Any:
             profile.kind = "text"
             row, profile.text = first_text(column)
             profile.text_row = start + 1 + row
+            if profile.missing < start:  # there were numbers before
+                profile.forms = ()
     held = column if numbers is None else numbers
     profile.missing += held.null_count
     if held.null_count and not profile.first_missing:
         profile.first_missing = start + 1 + compute.index(compute.is_null(held), True).as_py()
-    if profile.values is not None:
+    dated = numbers is None and len(profile.forms) > 0
+    if profile.values is not None or dated:
         distinct = compute.unique(column).cast(pa.string()).to_pylist()
-        profile.values.update(value for value in distinct if value is not None)
-        if len(profile.values) > COUNTED:
-            profile.values = None
+        known = [value for value in distinct if value is not None]
+        if dated:
+            profile.forms = forms_of(known, profile.forms)
+        if profile.values is not None:
+            profile.values.update(known)
+            if len(profile.values) > COUNTED:
+                profile.values = None
     if numbers is None:
         return None
     x, y = numbers.to_numpy(), labels

@@ -8,15 +8,28 @@ from typing import Any
 
 from groupwise.class_names import ClassName
 from groupwise.errors import ConfigurationError, GroupError
+from groupwise.features.past import Past
+from groupwise.files.following import makers
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups import Group, from_dict
-from groupwise.groups.text import HASHED_WORD, Unknown, parse_features, parse_groups, parse_names
+from groupwise.groups.text import (
+    DATE_WORD,
+    ENCODED_WORD,
+    HASHED_WORD,
+    Unknown,
+    parse_features,
+    parse_groups,
+    parse_names,
+    parse_past,
+)
 from groupwise.groups.values import value_name
 
 LEVELS_WORD = "levels"
 """In the table of features: text, one 0/1 feature for each level."""
 NUMBER, PROBABILITY, CLASSES = TASKS = ("number", "probability", "classes")
 """What the label may be."""
+NONE_WORD, ALL_WORD = "none", "all"
+"""Of the past: nothing, or that of the whole file."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,7 @@ class Request:
     range: tuple[float, float] | None = None
     order: str | None = None
     drop: tuple[str, ...] = ()
+    experts: tuple[str, ...] = ()
     learner: str | None = None
     aggregator: str | None = None
     penalty: float | None = None
@@ -38,18 +52,26 @@ class Request:
     intercept: bool = True
     features: Mapping[str, Any] | None = None
     groups: Sequence[Group] | None = None
+    past: Sequence[Mapping[str, Any]] | None = None
+    """The parameters of each part of the past; the label is the target."""
+    hinges: bool | None = None
     text: Mapping[str, str] = field(default_factory=dict)
     """Groups and features as the command line has them, to be read when the columns are known."""
 
     def with_options(self, **given: Any) -> "Request":
         """The same, with what the command line says instead where it says something."""
         said = {key: value for key, value in given.items() if value is not None}
-        text: dict[str, str] = {key: said.pop(key) for key in ("groups", "features") if key in said}
+        texts = ("groups", "features", "past")
+        text: dict[str, str] = {key: said.pop(key) for key in texts if key in said}
         return replace(self, text=text, **said)
 
     def read(self, columns: Sequence[str], unknown: Unknown) -> "Request":
         """The same, groups and features on the command line read as ``parse_groups`` has it."""
-        parsers: dict[str, Any] = {"groups": parse_groups, "features": parse_features}
+        parsers: dict[str, Any] = {
+            "groups": parse_groups,
+            "features": parse_features,
+            "past": _past_from,
+        }
         found = {key: parsers[key](text, columns, unknown) for key, text in self.text.items()}
         return replace(self, **found)
 
@@ -60,6 +82,7 @@ def request_from(config: Path | None, **options: Any) -> Request:
     for key in ("drop", "classes"):
         if options.get(key) is not None:
             options[key] = tuple(parse_names(options[key]))
+    options["experts"] = tuple(options.get("experts") or ()) or None
     request = read_config(config).with_options(**options)
     if request.task not in (None, *TASKS):
         raise ConfigurationError(f"There is no task {quoted(request.task)}: {', '.join(TASKS)}.")
@@ -100,7 +123,7 @@ def _request(found: dict[str, Any]) -> Request:
     for key in ("penalty", "bound"):
         if key in found and not _is_number(found[key]):
             raise ConfigurationError(f"{key} holds {shown(repr(found[key]))}. Give a number.")
-    for key in ("indicators", "intercept"):
+    for key in ("indicators", "intercept", "hinges"):
         if key in found and not isinstance(found[key], bool):
             raise ConfigurationError(f"{key} is true or false.")
     readers: dict[str, Any] = {
@@ -108,8 +131,10 @@ def _request(found: dict[str, Any]) -> Request:
         "positive": _positive,
         "range": _pair,
         "drop": _texts,
+        "experts": _texts,
         "features": _features,
         "groups": _groups,
+        "past": _past,
     }
     return Request(
         **{key: readers[key](one, key) if key in readers else one for key, one in found.items()}
@@ -141,10 +166,34 @@ def _features(given: Any, key: str) -> dict[str, tuple[float, float] | str | Non
         return dict.fromkeys(_texts(given, key))
     if not isinstance(given, dict):
         raise ConfigurationError(f"{key} is a list of names or a table of ranges.")
+    words = (LEVELS_WORD, HASHED_WORD, ENCODED_WORD, DATE_WORD)
     return {
-        name: value if value in (LEVELS_WORD, HASHED_WORD) else _pair(value, f"{key}.{name}")
+        name: value if isinstance(value, dict) or value in words else _pair(value, f"{key}.{name}")
         for name, value in given.items()
     }
+
+
+def _past(given: Any, key: str) -> list[dict[str, Any]]:
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        raise ConfigurationError(f"{key} is no list. Write [[{key}]] tables.")
+    known = [one.name for one in fields(Past) if one.name != "label"]
+    for one in given:
+        unknown = [name for name in one if name not in known]
+        if unknown:
+            raise ConfigurationError(
+                f"unknown key {quoted(unknown[0])} in {key}. Known are {listed(known)}."
+            )
+        Past("label", **one)
+    return given
+
+
+def _past_from(text: str, columns: Sequence[str], unknown: Unknown) -> list[dict[str, Any]]:
+    """The past as ``--past`` has it."""
+    if text.strip() == NONE_WORD and NONE_WORD not in columns:
+        return []
+    whole = text.strip() == ALL_WORD and ALL_WORD not in columns
+    of, by = ([], []) if whole else parse_past(text, columns, unknown)
+    return [maker.to_dict() for maker in makers("label", of, by)]
 
 
 def _texts(given: Any, key: str) -> tuple[str, ...]:
@@ -155,10 +204,11 @@ def _texts(given: Any, key: str) -> tuple[str, ...]:
 
 def _pair(given: Any, key: str) -> tuple[float, float]:
     numbers = isinstance(given, list) and all(map(_is_number, given))
+    words = f'"{LEVELS_WORD}", "{HASHED_WORD}", "{ENCODED_WORD}" or "{DATE_WORD}"'
     if not numbers or len(given) != 2:
         raise ConfigurationError(
             f"{shown(key)} holds {shown(repr(given))}. Give [low, high]"
-            + (f' or "{LEVELS_WORD}" or "{HASHED_WORD}".' if key != "range" else ".")
+            + (f", or {words}." if key != "range" else ".")
         )
     return float(given[0]), float(given[1])
 

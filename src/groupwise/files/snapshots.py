@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +11,16 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from groupwise import archive
-from groupwise.errors import DataError, SnapshotError
+from groupwise.errors import ConfigurationError, DataError, SnapshotError
+from groupwise.features.derived import columns_of
 from groupwise.files.chances import Nats
 from groupwise.files.logged import calibration_of
 from groupwise.files.predictions import SEPARATOR, guarded, prediction_file
-from groupwise.files.rows import AT_MOST, in_file, in_file_order
+from groupwise.files.rows import AT_MOST, Piece, in_file, in_file_order
 from groupwise.files.scan import Kind, scan
 from groupwise.files.tables import OURS, Measure
 from groupwise.files.task import Task
+from groupwise.files.text import listed
 from groupwise.writing import alone, replaced
 
 if TYPE_CHECKING:
@@ -101,18 +103,25 @@ def learn(
     place: Path,
     jobs: int | None = None,
     waiting: Callable[[], None] = lambda: None,
+    experts: Sequence[str] = (),
 ) -> Learned:
     """Learn rows from a file and write the model to ``place``, whole or not at all.
 
-    Of several processes that learn into one place, each begins when the one before has written it;
-    ``waiting`` is called if this one has to wait.
+    ``experts`` are the columns of the model's experts, where they have other names here. Of several
+    processes that learn into one place, each begins when the one before has written it; ``waiting``
+    is called if this one has to wait.
     """
     with alone(place, waiting):
-        return _learn(path, source, target, place, jobs)
+        return _learn(path, source, target, place, jobs, experts)
 
 
 def _learn(
-    path: Path, source: "Source", target: str | None, place: Path, jobs: int | None
+    path: Path,
+    source: "Source",
+    target: str | None,
+    place: Path,
+    jobs: int | None,
+    experts: Sequence[str],
 ) -> Learned:
     model, reading = load(path)
     target = target or reading.target
@@ -121,9 +130,11 @@ def _learn(
     task = Task(model.loss)
     kinds = _kinds(model, reading, source, target)
     kinds[target] = task.kind_of(kinds.get(target, "number"))
+    names = _names(model, experts)
     rows, loss = 0, 0.0
     with model.all_or_nothing():
-        for piece in in_file_order(source, kinds, AT_MOST, target, "learn"):
+        for found in in_file_order(source, _here(kinds, names), AT_MOST, target, "learn"):
+            piece = _renamed(found, names)
             frame = task.labelled(piece, target, source.name)
             with in_file(source, piece.numbers):
                 result = model.replay(frame, target, jobs)
@@ -133,7 +144,13 @@ def _learn(
     return Learned(rows, model.regret(0).settled, loss / max(rows, 1), task)
 
 
-def predict(path: Path, source: "Source", target: str | None, out: Path | None) -> int:
+def predict(
+    path: Path,
+    source: "Source",
+    target: str | None,
+    out: Path | None,
+    experts: Sequence[str] = (),
+) -> int:
     """Write a prediction for every row of a file, to standard output where ``out`` is None.
 
     The model learns nothing. Gives the number of rows.
@@ -141,22 +158,49 @@ def predict(path: Path, source: "Source", target: str | None, out: Path | None) 
     model, reading = load(path)
     target = target or reading.target
     task, known = Task(model.loss), _kinds(model, reading, source, target)
-    kinds = {name: kind for name, kind in known.items() if name != target}
+    names = _names(model, experts)
+    kinds = _here({name: kind for name, kind in known.items() if name != target}, names)
     count = 0
     with ExitStack() as opened:
         stream: IO[bytes] = sys.stdout.buffer
         if out is not None:
             stream = opened.enter_context(opened.enter_context(replaced(out)).open("wb"))
         write = opened.enter_context(prediction_file(stream, task.columns))
-        for piece in in_file_order(source, kinds, PREDICTED_AT_ONCE, what="predict"):
-            predictions, groups = [], []
+        for found in in_file_order(source, kinds, PREDICTED_AT_ONCE, what="predict"):
+            piece, predictions, groups = _renamed(found, names), [], []
             for number, row in zip(piece.numbers, piece.frame.to_pylist(), strict=True):
                 with in_file(source, [number]):
-                    predictions.append(task.of_prediction(model.predict_one(row)))
-                    groups.append(guarded(SEPARATOR.join(model.groups.of_row(row)[0])))
+                    seen = model.preview(row)
+                    predictions.append(task.of_prediction(seen.prediction))
+                    groups.append(guarded(SEPARATOR.join(seen.names)))
             write(piece.numbers, np.array(predictions), groups)
             count += len(predictions)
     return count
+
+
+def _names(model: "Groupwise", experts: Sequence[str]) -> dict[str, str]:
+    """What the columns of experts are called in a file, and in the model."""
+    if experts and len(experts) != len(model.experts):
+        raise ConfigurationError(
+            f"The model has {len(model.experts)} experts, {listed(model.experts)}: give --expert "
+            "once for each, in this order, or not at all where the columns have these names."
+            if model.experts
+            else "The model has no experts: leave out --expert. They are named when a model is "
+            "made, by groupwise run --expert."
+        )
+    return dict(zip(experts, model.experts, strict=False))
+
+
+def _here(kinds: dict[str, Kind], names: Mapping[str, str]) -> dict[str, Kind]:
+    """The columns to read, under the names that they have in a file."""
+    kept = {name: kind for name, kind in kinds.items() if name not in (*names, *names.values())}
+    return kept | dict.fromkeys(names, "number")
+
+
+def _renamed(piece: Piece, names: Mapping[str, str]) -> Piece:
+    """The same rows, columns called as the model has them."""
+    columns = [names.get(name, name) for name in piece.frame.column_names]
+    return piece._replace(frame=piece.frame.rename_columns(columns))
 
 
 def _kinds(
@@ -168,7 +212,8 @@ def _kinds(
     kinds = scan(source, None, progress=True).kinds
     if target is not None and target not in kinds:
         return kinds
-    if model.features is not None:
-        used = {*model.features, *model.groups.columns, target}
+    used = columns_of(model.features)
+    if used is not None:
+        used |= {*model.groups.columns, *model.experts, str(target)}
         kinds = {name: kind for name, kind in kinds.items() if name in used}
     return {name: model.field_kinds.get(name, kind) for name, kind in kinds.items()}

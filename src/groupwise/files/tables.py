@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from groupwise.files.text import amount, quoted, shown
 from groupwise.groups import ALWAYS_ON
 from groupwise.protocols import BRACKET
+from groupwise.regret.certificate import LOOSE, PROVED, VACUOUS, VOID
+from groupwise.regret.table import CERTIFIED, LOST
 from groupwise.report.tables import Cell, Column, Table
 
 OURS, SINGLE, BEST = "groupwise", "single model", "best in hindsight"
@@ -29,9 +31,21 @@ NOTE = (
     "online ridge regression for everybody. Regret: squared error beyond that of the best in "
     "hindsight, summed over the group’s rounds; 1 is one prediction off by the whole range of the "
     "label, and below 0 every linear model for the group was beaten. Certificate: the regret "
-    "cannot be above it; grey where it says nothing, being above what all rounds together could "
-    "lose. Green: at least half a percent better than the single "
+    "cannot be above it. {status} Green: at least half a percent better than the single "
     "model, red: worse."
+)
+STATUS = (
+    "It is grey where that says little: loose, above what the best in hindsight lost itself, or "
+    "vacuous, above what all rounds together could lose."
+)
+UNTOLD = (
+    "Which group is the worst cannot be told: none has more rounds than features, and a model "
+    "fitted to so few afterwards may fit anything."
+)
+
+AGAINST = (
+    "Against {name}: loss beyond that of its predictions, which are an expert of every group, and "
+    "what that cannot be above; below 0 it is beaten. Green and red are there compared with it."
 )
 
 Row = dict[str, Any]
@@ -42,16 +56,26 @@ def per_round(row: Row, key: str = "regret") -> float:
     return float(row[key]) / max(float(row["rounds"]), 1.0)
 
 
+def is_fitted(row: Row) -> bool:
+    """Are rounds so few that a model fitted afterwards may fit whatever they are?"""
+    return bool(row.get("few_rows"))
+
+
 def title_of(group: str, longest: int = NAME) -> str:
     """A group's name as people read it."""
     return EVERYBODY if group == ALWAYS_ON else shown(group, longest)
 
 
 def mean_loss(row: Row, regret: str | None = "regret") -> float:
-    """The loss per round, by the key of the regret; of the best in hindsight without key."""
+    """The loss per round, by the key of the regret; of the best in hindsight without key.
+
+    An expert's loss is what its key has.
+    """
     if regret is not None and row[regret] is None:
         return math.nan
-    total = float(row["best_loss"]) + (0.0 if regret is None else float(row[regret]))
+    total = 0.0 if regret is None else float(row[regret])
+    if regret is None or not regret.startswith(LOST):
+        total += float(row["best_loss"])
     return max(total, 0.0) / max(float(row["rounds"]), 1.0)
 
 
@@ -67,12 +91,14 @@ class Measure:
     unit: float = 1.0
     enough: int = ENOUGH
     axis: ClassVar[str] = "regret"
+    words: ClassVar[tuple[str, str, str]] = ("is typically off by", "by", "off by")
+    """What is said of a figure, of a second one, and of a further one."""
     slow: ClassVar[bool] = False
     """Is regret along the way known at a few moments alone, and of the largest groups?"""
 
     def is_small(self, row: Row) -> bool:
         """Whether a group has too few rounds to be compared."""
-        return float(row["rounds"]) < self.enough
+        return float(row["rounds"]) < self.enough or is_fitted(row)
 
     def ranked(self, rows: Iterable[Row], key: str = "regret") -> list[Row]:
         """Everybody first; then by regret per round, the largest first; small groups last."""
@@ -82,10 +108,14 @@ class Measure:
 
         return sorted(rows, key=place)
 
-    def worst(self, rows: Iterable[Row], key: str = "regret") -> Row:
-        """The group with the largest regret per round; a small one only where all are."""
+    def worst(self, rows: Iterable[Row], key: str = "regret") -> Row | None:
+        """The group with the largest regret per round; a small one only where all are.
+
+        None where all have so few rounds that anything can be fitted to them.
+        """
         order = self.ranked(rows, key)
-        return next((row for row in order if row["group"] != ALWAYS_ON), order[0])
+        groups = [row for row in order if row["group"] != ALWAYS_ON] or order
+        return next((row for row in groups if not is_fitted(row)), None)
 
     def most_gained(self, rows: Iterable[Row]) -> Row | None:
         """The group on which the single model loses most to us, per round; None where on none."""
@@ -102,14 +132,14 @@ class Measure:
     @property
     def note(self) -> str:
         """What the columns mean."""
-        return f"{NOTE} {self.small}"
+        return f"{NOTE.format(status=STATUS)} {self.small}"
 
     @property
     def small(self) -> str:
         """What is said of small groups."""
         return (
-            f"Groups with under {self.enough} rounds are grey and come last: on so few, regret is "
-            "all start."
+            f"Groups with under {self.enough} rounds, or no more than they have features (few "
+            "rows), are grey and come last: on so few, regret is all start."
         )
 
     @property
@@ -126,8 +156,8 @@ class Measure:
         return []
 
     def shows_status(self, rows: Iterable[Row]) -> bool:
-        """Is the status of certificates shown? Where it is not what it should be."""
-        return any(row["status"] not in ("proved", "vacuous") for row in rows)
+        """Is the status of certificates shown? Where it is not the same everywhere."""
+        return any(row["status"] != PROVED or is_fitted(row) for row in rows)
 
     def is_exact(self, row: Row) -> bool:
         """Did the best in hindsight hardly err?"""
@@ -135,10 +165,16 @@ class Measure:
 
     def headlines(self, rows: Sequence[Row], players: Mapping[str, str]) -> list[str]:
         """A sentence about the worst group; in an audit, one for every model."""
-        return [self._verdict(rows, *player) for player in players.items()] or [self._worst(rows)]
+        return [self._worst(rows, *one) for one in players.items()] or [self._worst(rows)]
 
-    def _worst(self, rows: Sequence[Row]) -> str:
-        row = self.worst(rows)
+    def _worst(self, rows: Sequence[Row], name: str = "", key: str = "regret") -> str:
+        row = self.worst(rows, key)
+        if row is None:
+            return f"{shown(name)}: {UNTOLD}" if name else UNTOLD
+        return self._of_another(row, name, key) if name else self._of_ours(row)
+
+    def _of_ours(self, row: Row) -> str:
+        """On which group we are worst."""
         single = self.figure(row, "baseline_regret")
         compared = f", and a single model for everybody by {amount(single)}"
         return (
@@ -148,14 +184,40 @@ class Measure:
             f"{compared if math.isfinite(single) else ''}."
         )
 
-    def _verdict(self, rows: Sequence[Row], name: str, key: str) -> str:
-        row = self.worst(rows, key)
+    def _of_another(self, row: Row, name: str, key: str) -> str:
+        """On which group another model is worst."""
         return (
             f"Worst group of {shown(name)}: {title_of(row['group'])}. Over its "
             f"{amount(row['rounds'])} rounds it is typically off by "
             f"{amount(self.figure(row, key))}; groupwise would have been off by "
             f"{amount(self.figure(row))}, and the best linear model for this group alone, in "
             f"hindsight, by {amount(self.figure(row, None))}."
+        )
+
+    def beside(self, rows: Sequence[Row], name: str) -> str:
+        """A sentence or two about an expert: where it is better than we are, if anywhere."""
+        key, (has, of, being) = f"{LOST}{name}", self.words
+        every = [row for row in rows if row["group"] == ALWAYS_ON]
+        said = "".join(
+            f"Expert {shown(name)} {has} {amount(self.figure(row, key))} on everybody, groupwise "
+            f"{of} {amount(self.figure(row))}. "
+            for row in every
+        )
+        ahead = {
+            row["group"]: self.figure(row) / self.figure(row, key)
+            for row in rows
+            if row not in every
+            and not self.is_small(row)
+            and _mark(self.figure(row), self.figure(row, key)) == "bad"
+        }
+        if not ahead:
+            return f"{said}On no group is groupwise noticeably worse than {shown(name)}."
+        most = max(ahead, key=lambda group: ahead[group])
+        row = next(row for row in rows if row["group"] == most)
+        return (
+            f"{said}Groupwise is worse on {len(ahead):,} of {len(rows) - len(every):,} groups, "
+            f"most on {title_of(most)}: {being} {amount(self.figure(row))} rather than "
+            f"{amount(self.figure(row, key))}."
         )
 
     def gained(self, row: Row) -> str:
@@ -185,13 +247,16 @@ def group_table(
     others: Mapping[str, str] | None = None,
     note: str = "",
     narrow: bool = False,
+    experts: Sequence[str] = (),
 ) -> Table:
     """A row per group. ``others`` are further players: heading to the key of their regret."""
     single, best = ("single", "hindsight") if narrow else (SINGLE, BEST)
     players = {**(others or {}), OURS: "regret", single: "baseline_regret"}
+    theirs = {shown(name, 30): f"{LOST}{name}" for name in experts if name not in (others or {})}
     status = measure.shows_status(rows)
     # Decimals that give the largest error about four digits, and all of them the same.
-    errors = [measure.figure(row, key) for row in rows for key in players.values()]
+    everyone = {**theirs, **players}
+    errors = [measure.figure(row, key) for row in rows for key in everyone.values()]
     largest = max(filter(math.isfinite, errors), default=0.0)
     digits = 2 if largest <= 0.0 else min(8, max(0, 3 - math.floor(math.log10(largest))))
     about = [column for row in rows[:1] for column, _ in measure.about(row)]
@@ -199,39 +264,61 @@ def group_table(
         Column("group", numeric=False),
         Column("rounds"),
         *about,
-        *(Column(name, measure.heading) for name in (*players, best)),
+        *(Column(name, measure.heading) for name in (*everyone, best)),
         *(Column(name, "regret") for name in players),
         Column("certificate", "regret"),
+        *(
+            Column(what, f"against {shown(name, 30)}")
+            for name in experts
+            for what in ("regret", "certificate")
+        ),
         *([Column("status", numeric=False)] if status else []),
     )
     return Table(
         title,
         columns,
-        tuple(_cells(row, measure, players, status, digits, narrow) for row in rows),
+        tuple(
+            _cells(row, measure, (theirs, players, experts), status, digits, narrow) for row in rows
+        ),
         note,
     )
 
 
 def _cells(
-    row: Row, measure: Measure, players: Mapping[str, str], status: bool, digits: int, narrow: bool
+    row: Row,
+    measure: Measure,
+    everyone: tuple[Mapping[str, str], Mapping[str, str], Sequence[str]],
+    status: bool,
+    digits: int,
+    narrow: bool,
 ) -> tuple[Cell, ...]:
+    theirs, players, experts = everyone
     faint = "faint" if measure.is_small(row) else ""
     single = measure.figure(row, "baseline_regret")
     name = title_of(row["group"], NARROW_NAME if narrow else NAME)
     cells = [Cell(name), Cell(amount(row["rounds"]), faint)]
     cells += [Cell(text, faint) for _, text in measure.about(row)]
-    for key in players.values():
+    for key in (*theirs.values(), *players.values()):
         error = measure.figure(row, key)
         mark = faint or (_mark(error, single) if key != "baseline_regret" else "")
         cells.append(Cell(fixed(error, digits), mark))
     cells.append(Cell(_best(row, measure, digits), faint))
     for key in (*players.values(), "certificate"):
         value = math.nan if row[key] is None else float(row[key]) / measure.unit
-        empty = key == "certificate" and row["status"] in ("vacuous", "void")
+        empty = key == "certificate" and row["status"] in (LOOSE, VACUOUS, VOID)
         decimals = 0 if abs(value) >= 1000 else 2  # losses of a whole round, to a hundredth
         cells.append(Cell(fixed(value, decimals), "faint" if empty else faint))
+    for name in experts:
+        lost = float(row[f"{LOST}{name}"])
+        ours, error = measure.figure(row), measure.figure(row, f"{LOST}{name}")
+        for value, mark in (
+            (row["regret"] + row["best_loss"] - lost, _mark(ours, error)),
+            (row[f"{CERTIFIED}{name}"], "faint" if row["status"] == VOID else ""),
+        ):
+            scaled = value / measure.unit
+            cells.append(Cell(fixed(scaled, 0 if abs(scaled) >= 1000 else 2), faint or mark))
     if status:
-        cells.append(Cell(row["status"], faint))
+        cells.append(Cell(f"{row['status']}{', few rows' * is_fitted(row)}", faint))
     return tuple(cells)
 
 
@@ -267,9 +354,10 @@ def summary(
     measure: Measure,
     others: Mapping[str, str] | None = None,
     first: int | None = FIRST,
+    experts: Sequence[str] = (),
 ) -> Table:
     """The first groups of many, narrow enough for a terminal."""
     title = f"{len(rows):,} groups, the worst first"
     if first is not None and len(rows) > first:
         title = f"The {first} worst of {len(rows):,} groups"
-    return group_table(rows[:first], measure, title, others, narrow=True)
+    return group_table(rows[:first], measure, title, others, narrow=True, experts=experts)

@@ -76,6 +76,15 @@ class Column:
         found, codes[present] = _distinct_numbers(self.values[present])
         return found.tolist(), codes
 
+    def value(self, row: int) -> Any:
+        """The value of a row, as a row would have it."""
+        if self.kind == "text":
+            return [*map(str, self.levels), None][self.codes[row]]
+        if self.kind == "objects":
+            return self.objects[row]
+        null = self.nulls is not None and self.nulls[row]
+        return None if null else self.values[row].item()
+
     def answers(self, question: Callable[[Any], Answer]) -> list[Answer | None]:
         """Ask something of every distinct value; an error names the first row that caused one.
 
@@ -123,6 +132,8 @@ class Table:
                 "Give a pandas, polars or pyarrow table with distinct column names."
             ) from None
         self.length: int = self._frame.shape[0]
+        self.made: dict[str, Column] = {}
+        """Columns that were made of the others, which features are."""
         self._columns: dict[str, Column] = {}
 
     def __contains__(self, name: object) -> bool:
@@ -133,6 +144,17 @@ class Table:
         if name not in self._columns:
             self._columns[name] = _read(self._frame.get_column(name), name, self.length)
         return self._columns[name]
+
+    def series(self, name: str) -> Any:
+        """A column as narwhals has it."""
+        return self._frame.get_column(name)
+
+    def add(self, column: Column, lasting: bool = True) -> None:
+        """Add a column that was made of others; to be read by its name where it is ``lasting``."""
+        self.made[column.name] = column
+        if lasting:
+            self._columns[column.name] = column
+            self._known.add(column.name)
 
 
 def as_table(frame: object, error: type[GroupError] | type[FeatureError]) -> Table:

@@ -22,6 +22,10 @@ Unknown = Callable[[str, str], DataError]
 
 HASHED_WORD = "hashed"
 """After a feature: its values share columns."""
+ENCODED_WORD = "encoded"
+"""After a feature: its values stand for their mean label."""
+DATE_WORD = "date"
+"""After a feature: it is one through its parts."""
 _PIECE = re.compile(r'"(?:[^"]|"")*"|[^",&]+|[,&]|"')
 _COMPARISON = re.compile(r"(.+?)\s*(==|!=|<=|>=|=|<|>)\s*(.+)", re.DOTALL)
 
@@ -107,14 +111,43 @@ def parse_features(
         name, rest = _name(item, columns)
         if name not in columns:
             raise unknown(name, "for a feature")
-        if rest.removeprefix(":").strip() == HASHED_WORD:
-            found[name] = HASHED_WORD
+        said = rest.removeprefix(":").strip()
+        if said in (HASHED_WORD, ENCODED_WORD, DATE_WORD):
+            found[name] = said
             continue
         bounds = _numbers(rest, name) if rest else None
         if bounds is not None and len(bounds) != 2:
             raise DataError(f"The range of {name!r} has two ends: {name}:low|high.")
         found[name] = None if bounds is None else (bounds[0], bounds[1])
     return found
+
+
+def parse_past(
+    text: str, columns: Sequence[str], unknown: Unknown
+) -> tuple[list[str], list[list[str]]]:
+    """Columns that tell streams apart, and after a colon levels, each of one or more columns.
+
+    >>> parse_past("a: b, b & c", ["a", "b", "c"], lambda name, what: DataError(name))
+    (['a'], [['b'], ['b', 'c']])
+    """
+    pieces = _pieces(text)
+    before: list[str] = []
+    while pieces and (
+        ":" not in pieces[0] or pieces[0].startswith('"') or pieces[0].strip() in columns
+    ):
+        before.append(pieces.pop(0))
+    after: list[str] = []
+    if pieces:
+        last, _, first = pieces[0].partition(":")
+        before += [last] if last.strip() else []
+        after = [first, *pieces[1:]] if first.strip() else pieces[1:]
+    of = [_name(item, columns)[0] for item in _split(before, "&")] if before else []
+    levels = list(_split(after, ",")) if after else []
+    by = [[_name(item, columns)[0] for item in _split(level, "&")] for level in levels]
+    for name in (*of, *(one for level in by for one in level)):
+        if name not in columns:
+            raise unknown(name, "for the past")
+    return of, by
 
 
 def parse_names(text: str) -> list[str]:

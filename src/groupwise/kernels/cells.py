@@ -78,6 +78,26 @@ def dot(vector, xi, xv):
     return (sum_0 + sum_1) + (sum_2 + sum_3)
 
 
+@inlined
+def gathered_dot(vector, places, values, count):
+    """Σ vector[places[k]] values[k] over the first ``count``; zeros after them change no digit."""
+    sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
+    k = 0
+    while k + 4 <= count:
+        sum_0 = fma(vector[UNSIGNED(places[k])], values[k], sum_0)
+        sum_1 = fma(vector[UNSIGNED(places[k + 1])], values[k + 1], sum_1)
+        sum_2 = fma(vector[UNSIGNED(places[k + 2])], values[k + 2], sum_2)
+        sum_3 = fma(vector[UNSIGNED(places[k + 3])], values[k + 3], sum_3)
+        k += 4
+    if k < count:
+        sum_0 = fma(vector[UNSIGNED(places[k])], values[k], sum_0)
+    if k + 1 < count:
+        sum_1 = fma(vector[UNSIGNED(places[k + 1])], values[k + 1], sum_1)
+    if k + 2 < count:
+        sum_2 = fma(vector[UNSIGNED(places[k + 2])], values[k + 2], sum_2)
+    return (sum_0 + sum_1) + (sum_2 + sum_3)
+
+
 class Cells(NamedTuple):
     """Row t has the values ``values[indptr[t]:indptr[t + 1]]``.
 

@@ -114,6 +114,21 @@ def admit(own, xi, xv, full, positions, count):
     own.count[0] = known
 
 
+@inlined
+def name(own, xi, xv, full, positions, out):
+    """Which features the columns of a group are, new ones of a row that ``lay`` laid out included.
+
+    ``positions`` are those of the row's cells; none where column j is feature j.
+    """
+    count = min(own.count[0], out.size)
+    moved = own.moved[0] != 0
+    for column in range(count if moved or positions.size > 0 else out.size):
+        out[column] = own.feature[column] if moved else column
+    for k in range(positions.size):
+        if positions[k] >= count and xv[k] != 0.0:
+            out[positions[k]] = k if full else xi[k]
+
+
 @lean
 def counted(state, groups, xi, xv, full, positions, out):
     """How many columns each group has with a row. Changes nothing."""
@@ -156,6 +171,16 @@ def lay_out(state, groups, starts, rows, indptr, indices, values, full, places, 
             if count > own.count[0]:
                 admit(own, xi, xv, full[row], out, count)
         counts[i] = own.count[0]
+
+
+@lean
+def names(state, groups, counts, origins, out):
+    """Which features the columns of some groups are; those of ``groups[i]`` from ``origins[i]``."""
+    place = open_place(state)
+    for i in range(groups.size):
+        own = columns_of(place, groups[i])
+        for column in range(counts[i]):
+            out[origins[i] + column] = own.feature[column] if own.moved[0] != 0 else column
 
 
 @lean

@@ -98,10 +98,8 @@ class Place(NamedTuple):
     extent: int
     parameters: Vector
     """What the configuration says, as the learner's own kernels lay it out."""
-    also: int
-    """A further kernel of the learner's, compiled only where it is needed; 0 where it is not."""
     rare: int
-    """Another one, compiled when a group first needs it; 0 until then."""
+    """A further kernel of the learner's, compiled when a group first needs it; 0 until then."""
     upkeep: int
     """A function of Python's to be called with a group's number, for what is rarely needed."""
 

@@ -2,19 +2,22 @@
 
 A learner is *calm* as long as its rows are not too much for the matrix P = (λI + Σ w x xᵀ)⁻¹,
 which is kept as ``inverse − Σ_j held_j held_jᵀ``: the last updates are held back and folded in
-together, which touches the matrix once instead of once a row. Otherwise it is *stiff*, and keeps
+together, which touches the matrix once instead of once a row. Of a learner that forgets,
+A ← γʷ (A + w x xᵀ), it is A / strength that is kept, strength the product of the γʷ: then nothing
+fades, and a new row weighs w / strength instead. Otherwise it is *stiff*, and keeps
 the triangular factor of P⁻¹ in the same place: the kernel for that (``kernels.stiff``) is compiled
 when it is first needed. ``parameters`` holds each learner's penalty, whether it is of the forward
-form, and its forgetting factor.
+form, and its forgetting factor; then which of the bank's experts is its advice; which is its advice
+that leans to everybody; and to whose θ it leans.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from groupwise.arrays import Index, Vector
+from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.kernels.addresses import call, call_back, stay_apart
-from groupwise.kernels.cells import dot
+from groupwise.kernels.cells import dot, gathered_dot
 from groupwise.kernels.columns import FULL
 from groupwise.kernels.compiled import Kernel, inlined, lean
 from groupwise.kernels.hindsight import HELD
@@ -33,6 +36,7 @@ from groupwise.kernels.vectors import (
 
 PENALTY, FORWARD, FORGETTING, EACH = 0, 1, 2, 3
 """Where in ``parameters`` a learner's numbers are, and how many each has."""
+NONE = -1
 AHEAD = 4
 """Full rows whose products are formed together, where the matrix stays the same meanwhile."""
 FAINT = 1e-6
@@ -42,11 +46,11 @@ LEAP, SWAY = 1e3, 1e4
 itself log₁₀(Σ P_jj x_j² / h) of its own."""
 ROUND, WHO, TASK = AHEAD, AHEAD + 1, AHEAD + 2
 """Where in ``stretch.marks`` another kernel finds which round it is for, whose, and what to do."""
-ROOM = 3
+ROOM = 5
 """Rows that the kernel of stiff learners works with."""
-ADVISE, LEARN, TAKE_OVER = range(3)
-"""What the kernel of stiff learners does: say what it thinks, learn as well, or make a calm learner
-stiff, which has spoken already, and learn."""
+ADVISE, LEARN, TAKE_OVER, TELL = range(4)
+"""What the kernel of stiff learners does: say what it thinks, learn as well, make a calm learner
+stiff, which has spoken already, and learn; or tell others its θ."""
 
 
 class Models(NamedTuple):
@@ -61,7 +65,7 @@ class Models(NamedTuple):
     strength: Vector
     """What is left of the penalty of a learner that forgets; 1 for all others."""
     mass: Vector
-    """Σ w of what was learned, faded as it has; of a stiff learner, over its strength."""
+    """Σ w / strength of what was learned."""
     stiff: Index
     """0 for a calm learner; for a stiff one 1 more than its rows since it became stiff."""
     checks: Index
@@ -75,7 +79,7 @@ class Models(NamedTuple):
     held: Vector
     inverse: Vector
     """Late: until rows are folded in, it is I/λ. Of a stiff learner it is the upper triangular R
-    with RᵀR = (λI + Σ w x xᵀ) / strength."""
+    with RᵀR = A / strength."""
 
 
 MODELS = Layout(
@@ -167,6 +171,80 @@ def stiffly(state, message, i, learner, task):
     call(place.rare, state, message)
 
 
+@inlined
+def leans(place, learner):
+    """Which of the bank's experts is a learner's advice that leans to everybody, if any."""
+    return int(place.parameters[place.learners * (EACH + 1) + learner])
+
+
+@inlined
+def leads(place, learner):
+    """To whose θ in the always-on group a learner leans."""
+    return int(place.parameters[place.learners * (EACH + 2) + learner])
+
+
+@inlined
+def speak(place, stretch, i, learner, advice):
+    """A learner's advice, to its place."""
+    expert = int(place.parameters[place.learners * EACH + learner])
+    if expert == NONE:
+        return
+    stretch.advice[stretch.entries[i] * stretch.columns + stretch.column + expert] = advice
+
+
+@inlined
+def speak_leaning(place, stretch, i, learner, estimate, more):
+    """The other advice, ``more`` than θ·x; θ·x where that is no number to compute with."""
+    advice = estimate + more
+    if not abs(advice) <= LARGEST:
+        advice = estimate
+    expert = leans(place, learner)
+    stretch.advice[stretch.entries[i] * stretch.columns + stretch.column + expert] = advice
+
+
+@inlined
+def thoughts(place, stretch, i, learner):
+    """Where in ``stretch.leading`` θ of the always-on group before round i begins, by feature."""
+    return (stretch.rows[i] * place.learners + learner) * stretch.features
+
+
+@inlined
+def follows(stretch):
+    """Is there an always-on group, and is this another?"""
+    return stretch.leader >= 0 and stretch.leader != stretch.group
+
+
+@inlined
+def lean_over(place, stretch, i, learner, product):
+    """λ (P x)·θ_on: by how much the advice changes that leans to everybody."""
+    if not follows(stretch):
+        return 0.0
+    theirs = stretch.leading[thoughts(place, stretch, i, leads(place, learner)) :]
+    shared = gathered_dot(theirs, stretch.named[stretch.origin :], product, stretch.known)
+    return place.parameters[learner * EACH + PENALTY] * shared
+
+
+@inlined
+def tell(state, message, place, stretch, mine, i):
+    """Write θ of every learner down, for those who lean to them."""
+    for k in range(place.learners):
+        if mine.stiff[k] != 0:
+            stiffly(state, message, i, k, TELL)
+            continue
+        out, theta = stretch.leading[thoughts(place, stretch, i, k) :], mine.theta[k]
+        for column in range(stretch.known):
+            out[stretch.named[stretch.origin + column]] = theta[column]
+
+
+@Kernel
+def lead(state, message):
+    """θ of the always-on group's learners, for those who lean to them. Changes nothing."""
+    place, stretch = open_place(state), open_stretch(message)
+    mine = models_of(place, stretch.group)
+    tell(state, message, place, stretch, mine, stretch.first)
+    return stretch.last
+
+
 @Kernel
 def advise(state, message):
     """θ·x."""
@@ -174,19 +252,17 @@ def advise(state, message):
     mine = models_of(place, stretch.group)
     first, last, start, stop = cells_of(stretch, stretch.first)
     xi, xv = stretch.positions[first:last], stretch.values[start:stop]
-    entry = stretch.entries[stretch.first]
     for k in range(place.learners):
         if mine.stiff[k] != 0:
             stiffly(state, message, stretch.first, k, ADVISE)
             continue
-        estimate = dot(mine.theta[k], xi, xv)
-        stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
+        speak(place, stretch, stretch.first, k, dot(mine.theta[k], xi, xv))
     return stretch.last
 
 
 @Kernel
-def advise_forward(state, message):
-    """θ·x, or θ·x / (1 + w xᵀPx) in the forward form."""
+def advise_with_product(state, message):
+    """θ·x, or θ·x / (1 + w xᵀPx) in the forward form; θ·x + λ (P x)·θ_on where it leans."""
     place, stretch = open_place(state), open_stretch(message)
     group, i = stretch.group, stretch.first
     mine = models_of(place, group)
@@ -200,22 +276,29 @@ def advise_forward(state, message):
             stiffly(state, message, i, k, ADVISE)
             continue
         estimate = dot(mine.theta[k], xi, xv)
-        if place.parameters[k * EACH + FORWARD] != 0.0 and estimate != 0.0:
+        forward, leaning = place.parameters[k * EACH + FORWARD] != 0.0, leans(place, k) != NONE
+        if forward or leaning:
             inverse_product(place, group, mine, k, xi, xv, product)
             subtract_held(mine, k, xi, xv, product, factors)
-            estimate /= 1.0 + stretch.weights[entry] * max(0.0, dot(product, xi, xv))
-        stretch.advice[entry * stretch.columns + stretch.column + k] = estimate
+        if leaning:
+            more = lean_over(place, stretch, i, k, product)
+            speak_leaning(place, stretch, i, k, estimate, more)
+        if forward:
+            leap = dot(product, xi, xv) / mine.strength[k]
+            estimate /= 1.0 + stretch.weights[entry] * max(0.0, leap)
+        speak(place, stretch, i, k, estimate)
     return stretch.last
 
 
 @inlined
 def update(place, mine, learner, weight, error, spread, product):
-    """Learn from an error, with the product P x and spread = w xᵀPx."""
+    """Learn from an error, with the product P x and spread = w xᵀPx, both over the strength."""
     theta, newest = mine.theta[learner], mine.held[learner, mine.waiting[0]]
-    share = weight / (1.0 + spread)  # P loses share · (P x)(P x)ᵀ
+    strength = mine.strength[learner]
+    share = weight / strength / (1.0 + spread)  # P loses share · (P x)(P x)ᵀ
     add_and_scale(theta, share * error, newest, np.sqrt(share), product, theta.size)
-    mine.minimum[learner] += share * error * error
-    mine.mass[learner] += weight
+    mine.minimum[learner] += weight / (1.0 + spread) * error * error
+    mine.mass[learner] += weight / strength
     if place.parameters[learner * EACH + FORWARD] != 0.0:
         mine.log_determinant[learner] += np.log1p(spread)
 
@@ -254,15 +337,16 @@ def learn(state, message):
     size = learners * AHEAD * width
     products = stretch.work[:size].reshape((learners, AHEAD, width))
     factors = stretch.work[size : size + HELD]
-    fading = place.also != 0
     ready = 0  # rows whose products with ``inverse`` stand in ``products`` already
     for i in range(stretch.first, stretch.last):
         first, last, start, stop = cells_of(stretch, i)
         xi, xv = stretch.positions[first:last], stretch.values[start:stop]
         entry = stretch.entries[i]
-        if ready == 0 and not fading:
+        if ready == 0:
             ready = products_ahead(place, group, mine, stretch, i, products)
         weight, y = stretch.weights[entry], stretch.labels[stretch.rows[i]]
+        if stretch.leader == group:
+            tell(state, message, place, stretch, mine, i)
         for k in range(learners):
             if mine.stiff[k] != 0:
                 stiffly(state, message, i, k, LEARN)
@@ -271,12 +355,17 @@ def learn(state, message):
             if ready == 0:
                 inverse_product(place, group, mine, k, xi, xv, product)
             subtract_held(mine, k, xi, xv, product, factors)
-            estimate, leap = dot(mine.theta[k], xi, xv), dot(product, xi, xv)
+            estimate = dot(mine.theta[k], xi, xv)
+            leap = dot(product, xi, xv) / mine.strength[k]
             spread, advice = weight * max(0.0, leap), estimate
             if place.parameters[k * EACH + FORWARD] != 0.0:
                 advice /= 1.0 + spread
-            stretch.advice[entry * stretch.columns + stretch.column + k] = advice
-            if abs(leap) <= LEAP and sway(place, group, mine, k, xi, xv) <= SWAY:
+            speak(place, stretch, i, k, advice)
+            if leans(place, k) != NONE:
+                more = lean_over(place, stretch, i, k, product)
+                speak_leaning(place, stretch, i, k, estimate, more)
+            most = SWAY * mine.strength[k]
+            if abs(leap) <= LEAP and sway(place, group, mine, k, xi, xv) <= most:
                 update(place, mine, k, weight, y - estimate, spread, product)
             else:
                 stiffly(state, message, i, k, TAKE_OVER)
@@ -286,11 +375,24 @@ def learn(state, message):
         if mine.waiting[0] == 0:
             fold(place, group)
             mine = models_of(place, group)
-        if fading:
-            stretch.marks[ROUND] = i
-            call(place.also, state, message)
+        if fade(place, mine, weight):
+            give_matrices(place, group)
+            call_back(place.upkeep, group)
             mine = models_of(place, group)
+            ready = 0
     return stretch.last
+
+
+@inlined
+def fade(place, mine, weight):
+    """What was learned fades, and so does the penalty; is one so faint that it must be renewed?"""
+    faint = False
+    for k in range(place.learners):
+        forgetting = place.parameters[k * EACH + FORGETTING]
+        if forgetting < 1.0:
+            mine.strength[k] *= forgetting if weight == 1.0 else forgetting**weight
+            faint = faint or mine.strength[k] < FAINT
+    return faint
 
 
 @lean
@@ -318,44 +420,3 @@ def fold(place, group):
             subtract_outer(mine.inverse[k], mine.held[k], mine.theta.shape[1])
             for i in range(mine.theta.shape[1]):
                 mine.diagonal[k, i] = mine.inverse[k, i, i]
-
-
-@Kernel
-def fade(state, message):
-    """A ← γʷ A: what was learned fades, and so does the penalty, which is renewed when faint.
-
-    Stiff learners keep A / strength, which stays the same. Columns that no row has used yet fade
-    too, so that a feature that comes later starts where it would have been: at 1 / (λ · strength),
-    to the digit.
-    """
-    place, stretch = open_place(state), open_stretch(message)
-    group, weight = stretch.group, stretch.weights[stretch.entries[stretch.marks[ROUND]]]
-    give_matrices(place, group)
-    mine = models_of(place, group)
-    faint = False
-    for k in range(place.learners):
-        forgetting = place.parameters[k * EACH + FORGETTING]
-        if not forgetting < 1.0:
-            continue
-        penalty = place.parameters[k * EACH + PENALTY]
-        factor = forgetting**weight
-        inverse, held, diagonal = mine.inverse[k], mine.held[k], mine.diagonal[k]
-        unused = 1.0 / (penalty * mine.strength[k])
-        mine.strength[k] *= factor
-        faint = faint or mine.strength[k] < FAINT
-        if mine.stiff[k] != 0:
-            continue
-        mine.mass[k] *= factor
-        for i in range(inverse.shape[0]):
-            was_unused = inverse[i, i] == unused
-            for j in range(inverse.shape[1]):
-                inverse[i, j] /= factor
-            diagonal[i] /= factor
-            if was_unused:
-                diagonal[i] = inverse[i, i] = 1.0 / (penalty * mine.strength[k])
-        for r in range(held.shape[0]):
-            for j in range(held.shape[1]):
-                held[r, j] /= np.sqrt(factor)
-    if faint:
-        call_back(place.upkeep, group)
-    return stretch.last

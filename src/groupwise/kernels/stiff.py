@@ -29,14 +29,22 @@ from groupwise.kernels.ridge import (
     FAINT,
     FORGETTING,
     FORWARD,
+    NONE,
     PENALTY,
     ROOM,
     ROUND,
     TAKE_OVER,
     TASK,
+    TELL,
     WHO,
+    follows,
     give_matrices,
+    leads,
+    leans,
     models_of,
+    speak,
+    speak_leaning,
+    thoughts,
 )
 from groupwise.kernels.stretch import cells_of, open_stretch
 from groupwise.kernels.triangles import absorb, substitute
@@ -65,6 +73,9 @@ def serve(state, message):
     width, used = mine.theta.shape[1], stretch.width
     work = stretch.work[first : first + ROOM * width].reshape((ROOM, width))
     solved, rest, before = work[0, :used], work[1, :used], work[2, :used]
+    if task == TELL:
+        tell_coefficients(place, stretch, mine, i, k, rest)
+        return stretch.last
     first, last, start, stop = cells_of(stretch, i)
     xi, xv = stretch.positions[first:last], stretch.values[start:stop]
     top = lay(rest, xi, xv)
@@ -74,6 +85,9 @@ def serve(state, message):
     weight = stretch.weights[entry] / mine.strength[k]
     for j in range(used):
         before[j] = mine.theta[k, j]
+    leaning = leans(place, k) != NONE and task != TAKE_OVER
+    if leaning:
+        turned = lean_stiffly(place, stretch, mine, i, k, work[3, :used], work[4, :used])
     if task == ADVISE:
         substitute(mine.inverse[k], rest, solved, top, used)
     else:
@@ -85,7 +99,12 @@ def serve(state, message):
     if forward:
         advice /= 1.0 + spread
     if task != TAKE_OVER:
-        stretch.advice[entry * stretch.columns + stretch.column + k] = advice
+        speak(place, stretch, i, k, advice)
+    if leaning:
+        more = 0.0
+        if turned:
+            more = place.parameters[k * EACH + PENALTY] * dense_dot(work[4, :used], solved, used)
+        speak_leaning(place, stretch, i, k, estimate, more)
     if task == ADVISE:
         return stretch.last
     lost = (y - estimate) / np.sqrt(1.0 + spread)
@@ -95,6 +114,37 @@ def serve(state, message):
     mine.mass[k] += weight
     grow_older(mine, k, place.parameters, work)
     return stretch.last
+
+
+@lean
+def lean_stiffly(place, stretch, mine, i, learner, row, out):
+    """R⁻ᵀθ_on, the product of which with R⁻ᵀx is (P x)·θ_on · strength; is there a θ_on?"""
+    if not follows(stretch):
+        return False
+    theirs = stretch.leading[thoughts(place, stretch, i, leads(place, learner)) :]
+    row[:] = 0.0
+    for column in range(stretch.known):
+        row[column] = theirs[stretch.named[stretch.origin + column]]
+    take_multiples(mine, learner, row)
+    substitute(mine.inverse[learner], row, out, 0, row.size)
+    return True
+
+
+@lean
+def tell_coefficients(place, stretch, mine, i, learner, theta):
+    """θ of a stiff learner, for those who lean to it: Rθ = z in the columns that R has."""
+    factor, multiples, pivot = mine.inverse[learner], mine.diagonal[learner], mine.pivot[learner]
+    for row in range(theta.size - 1, -1, -1):
+        total = mine.theta[learner, row]
+        for column in range(row + 1, theta.size):
+            total = fma(-factor[row, column], theta[column], total)
+        theta[row] = total / factor[row, row]
+    for column in range(theta.size):
+        if column != pivot:
+            theta[pivot] = fma(-multiples[column], theta[column], theta[pivot])
+    out = stretch.leading[thoughts(place, stretch, i, learner) :]
+    for column in range(stretch.known):
+        out[stretch.named[stretch.origin + column]] = theta[column]
 
 
 @inlined
@@ -241,11 +291,11 @@ def factorise(mine, learner, parameters, work):
     P = VᵀV with V lower triangular, from the last column to the first, and R = V⁻ᵀ.
     """
     matrix, theta, held = mine.inverse[learner], mine.theta[learner], mine.held[learner]
-    penalty, strength = parameters[learner * EACH + PENALTY], mine.strength[learner]
+    penalty = parameters[learner * EACH + PENALTY]
     diagonal, width = mine.diagonal[learner], theta.size
     subtract_outer(matrix, held[: mine.waiting[0]], width)
     held[:, :] = 0.0
-    unused = 1.0 / (penalty * strength)
+    unused = 1.0 / penalty
     for i in range(width):
         diagonal[i] = matrix[i, i]
     for i in range(width - 1, -1, -1):
@@ -260,27 +310,26 @@ def factorise(mine, learner, parameters, work):
                 for j in range(m + 1):
                     other[j] -= factor * row[j]
     invert_lower(matrix, work, width)
-    scale = 1.0 / np.sqrt(strength)
     for i in range(width):
         for j in range(i):
-            matrix[j, i] = scale * matrix[i, j]
+            matrix[j, i] = matrix[i, j]
             matrix[i, j] = 0.0
-        matrix[i, i] = np.sqrt(penalty) if diagonal[i] == unused else scale * matrix[i, i]
+        if diagonal[i] == unused:
+            matrix[i, i] = np.sqrt(penalty)
     for i in range(width):
         work[i] = dense_dot(matrix[i], theta, width)
     for i in range(width):
         theta[i] = work[i]
         diagonal[i] = 0.0
-    mine.mass[learner] /= strength
     mine.stiff[learner] = 1
     mine.pivot[learner] = 0
 
 
 @lean
 def invert(mine, learner, parameters, work):
-    """Make a stiff learner calm: P = R⁻¹R⁻ᵀ / strength and θ = R⁻¹z."""
+    """Make a stiff learner calm: R⁻¹R⁻ᵀ in the place of R, and θ = R⁻¹z."""
     matrix, theta, diagonal = mine.inverse[learner], mine.theta[learner], mine.diagonal[learner]
-    penalty, strength = parameters[learner * EACH + PENALTY], mine.strength[learner]
+    penalty = parameters[learner * EACH + PENALTY]
     width, line, weights = theta.size, work[0], work[1]
     lean_no_more(mine, learner)
     for i in range(width):
@@ -305,13 +354,10 @@ def invert(mine, learner, parameters, work):
     for i in range(width):
         theta[i] = weights[i]
         for j in range(i):
-            matrix[j, i] = matrix[i, j] = matrix[i, j] / strength
+            matrix[j, i] = matrix[i, j]
         if diagonal[i] == np.sqrt(penalty):
-            matrix[i, i] = 1.0 / (penalty * strength)
-        else:
-            matrix[i, i] /= strength
+            matrix[i, i] = 1.0 / penalty
         diagonal[i] = matrix[i, i]
-    mine.mass[learner] *= strength
     mine.stiff[learner] = 0
 
 

@@ -15,7 +15,7 @@ from numba import types
 from groupwise.arrays import LARGEST, Flags, Index, Vector
 from groupwise.kernels.addresses import INTERPRETED, address_of, call, next_of
 from groupwise.kernels.cells import padded, tidy
-from groupwise.kernels.columns import FULL, admit, columns_of, lay
+from groupwise.kernels.columns import FULL, admit, columns_of, lay, name
 from groupwise.kernels.compiled import entry, inlined, lean
 from groupwise.kernels.layout import Message, address, open_place
 from groupwise.kernels.vectors import prefetch
@@ -67,6 +67,16 @@ class Stretch(NamedTuple):
     """One number: how many rounds a label stands for in the books; 1 unless feedback is partial."""
     work: Vector
     marks: Index
+    leader: int
+    """The always-on group, to whose models others lean; −1 where there is none."""
+    features: int
+    leading: Vector
+    """θ of the leader's k-th learner before row t is learned from, by feature, is
+    ``leading[(t * learners + k) * features:]``, where somebody leans to it."""
+    origin: int
+    known: int
+    """The group has so many columns: they are the features ``named[origin:origin + known]``."""
+    named: Index
 
 
 class Crew(NamedTuple):
@@ -78,6 +88,10 @@ class Crew(NamedTuple):
     learn: Index
     states: Index
     first: Index
+    lead: Index
+    """The kernels by which a part tells what others lean to; 0 for a part that tells nothing."""
+    leads: int
+    """Does somebody lean to the always-on group, which is the last awake one?"""
     seen: int
     """The columns of the groups."""
     counts: Index
@@ -94,6 +108,7 @@ class Crew(NamedTuple):
     positions: Index
     stands_for: Vector
     marks: Index
+    named: Index
     features: int
     """How many features there is room for."""
     awake: int
@@ -114,6 +129,7 @@ GROUP, USED, FIRST, LAST, COLUMN = (
     STRETCH.slots[x] for x in ("group", "width", "first", "last", "column")
 )
 WEIGHTS, ADVICE = STRETCH.slots["weights"], STRETCH.slots["advice"]
+LEADER, ORIGIN, KNOWN = (STRETCH.slots[x] for x in ("leader", "origin", "known"))
 
 
 @inlined
@@ -182,6 +198,27 @@ def _round_of(crew, a, group, part):
     crew.stretch[FIRST] = a
     crew.stretch[LAST] = a + 1
     crew.stretch[COLUMN] = crew.first[part]
+    crew.stretch[ORIGIN] = a * crew.features
+    crew.stretch[KNOWN] = crew.counts[a]
+
+
+@inlined
+def _follow(crew, awake):
+    """Write down what the always-on group's learners think now, for those who lean to it."""
+    seen, size = open_place(crew.seen), crew.indptr[1]
+    for a in range(awake.count):
+        start = a * crew.features
+        given, values = crew.indices[:size], crew.values[:size]
+        written = 0 if crew.places[a] == FULL else size
+        positions = crew.positions[start : start + written]
+        out = crew.named[start : start + crew.counts[a]]
+        name(columns_of(seen, awake.groups[a]), given, values, crew.full[0], positions, out)
+    last = awake.count - 1
+    crew.stretch[LEADER] = awake.groups[last]
+    for part in range(crew.parts):
+        if crew.lead[part] != 0:
+            _round_of(crew, last, awake.groups[last], part)
+            call(crew.lead[part], crew.states[part], address_of(crew.stretch))
 
 
 @entry
@@ -193,6 +230,8 @@ def advise(message, awake_message, xi, xv, said):
             return TOO_LARGE
     if _lay_out(crew, awake, xi, xv, said) != READY:
         return NO_ROOM
+    if crew.leads != 0:
+        _follow(crew, awake)
     for a in range(awake.count):
         for part in range(crew.parts):
             if crew.advise[part] != 0:
@@ -213,6 +252,8 @@ def step(message, awake_message, xi, xv, label, stands_for, said):
     crew.labels[0] = label
     crew.stands_for[0] = stands_for
     crew.marks[KEEP] = 0
+    if crew.leads != 0:
+        _follow(crew, awake)
     seen = open_place(crew.seen)
     for a in range(awake.count):
         _admit(crew, seen, a, awake.groups[a])
@@ -223,11 +264,11 @@ def step(message, awake_message, xi, xv, label, stands_for, said):
 
 
 @lean
-def run(message, stretch, queue, groups, starts, widths):
+def run(message, stretch, queue, groups, starts, counts, origins, but):
     """All rounds of groups from the queue, each in its order, until the queue is empty.
 
-    Group ``groups[i]``, ``widths[i]`` of whose columns are in use, has the rounds ``starts[i]`` to
-    ``starts[i + 1]`` of ``stretch``, the words of a message.
+    Group ``groups[i]``, which has ``counts[i]`` columns, has the rounds ``starts[i]`` to
+    ``starts[i + 1]`` of ``stretch``, the words of a message. The group ``but`` is left out.
     """
     crew = open_crew(message)
     total = groups.size
@@ -243,8 +284,11 @@ def run(message, stretch, queue, groups, starts, widths):
                     for table in (place.block, place.late, place.width):
                         prefetch(table, groups[i + 4], 1)
                     prefetch(place.pool, place.block[groups[i + 2]], FETCHED)
+            if groups[i] == but:
+                continue
             stretch[GROUP] = groups[i]
-            stretch[USED] = widths[i]
+            stretch[USED] = padded(max(counts[i], 1))
+            stretch[ORIGIN], stretch[KNOWN] = origins[i], counts[i]
             stretch[FIRST], stretch[LAST] = starts[i], starts[i + 1]
             for part in range(crew.parts):
                 stretch[COLUMN] = crew.first[part]

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from groupwise.errors import ConfigurationError
 from groupwise.learners.compiled import CompiledBank, Crew
 from groupwise.learners.wrapped import WrappedBank
@@ -11,21 +13,25 @@ from groupwise.protocols import Bank, Banked, Setting
 
 
 def banks_of(
-    learners: Sequence[Any], loss: Loss, seed: int, width: int, intercept: bool = False
+    learners: Sequence[Any],
+    loss: Loss,
+    seed: int,
+    width: int,
+    intercept: bool = False,
+    always_on: bool = False,
 ) -> list[Bank]:
     """The banks of some learners: compiled ones together in a crew, objects in one of theirs."""
     kinds: dict[Any, list[int]] = {}
-    for column, learner in enumerate(learners):
+    experts = [getattr(x, "experts", 1) if isinstance(x, Banked) else 1 for x in learners]
+    for learner, column in zip(learners, np.cumsum([0, *experts]).tolist(), strict=False):
         kinds.setdefault(type(learner) if isinstance(learner, Banked) else None, []).append(column)
-    setting = Setting(
-        loss,
-        seed,
-        sum(getattr(x, "experts", 1) if isinstance(x, Banked) else 1 for x in learners),
-        width,
-    )
+    setting = Setting(loss, seed, sum(experts), width)
+    whose = [
+        learner for learner, count in zip(learners, experts, strict=True) for _ in range(count)
+    ]
     made: list[Any] = []
     for kind, columns in kinds.items():
-        some = [learners[k] for k in columns]
+        some = [whose[k] for k in columns]
         if kind is None:
             made.append(WrappedBank(some, columns, setting))
         else:
@@ -33,7 +39,7 @@ def banks_of(
     for bank in made:
         if bank.nodes != loss.nodes:
             raise ConfigurationError(
-                f"{type(learners[bank.columns[0]]).__name__} cannot tell {loss.nodes + 1} classes "
+                f"{type(whose[bank.columns[0]]).__name__} cannot tell {loss.nodes + 1} classes "
                 "apart: use learners.Logistic(), or a learner of your own in plain Python."
             )
     actions = {bank.actions for bank in made if not isinstance(bank, CompiledBank)}
@@ -52,6 +58,6 @@ def banks_of(
             )
         return made
     return [
-        Crew(crew, loss, intercept),
+        Crew(crew, loss, intercept, always_on),
         *(bank for bank in made if not isinstance(bank, CompiledBank)),
     ]

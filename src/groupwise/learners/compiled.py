@@ -18,6 +18,7 @@ from groupwise.protocols import Awake, Bank, Hindsight, Row
 from groupwise.store import Arrays, Store
 
 NONE: Index = np.zeros(0, dtype=np.int64)
+NOBODY = -1
 
 
 def joint(bounds: "Sequence[Vector | None]") -> Vector | None:
@@ -43,6 +44,9 @@ class CompiledBank:
     """Advice on the one round of a stretch (``kernels.stretch``); changes nothing."""
     learn: ClassVar[Kernel]
     """Advice, then the update, for every round of a stretch."""
+    lead: ClassVar[Kernel | None] = None
+    """Writes what the always-on group's learners think to ``stretch.leading``, where those of other
+    groups lean to it; ``learn`` does so before every update. None where nobody leans."""
     nodes: int = 1
     """How many of the kernels' learners make one of ``columns``: its chain of dichotomies."""
 
@@ -55,9 +59,14 @@ class CompiledBank:
         """For advice and for learning: those that this configuration needs."""
         return self.advise, self.learn
 
+    @property
+    def size(self) -> int:
+        """How many learners the kernels see in a group."""
+        return len(self.columns) * self.nodes
+
     def fresh(self) -> Store:
         """Room for learners that have seen nothing."""
-        return Store(self.layout, len(self.columns) * self.nodes, 0, self.parameters, self)
+        return Store(self.layout, self.size, 0, self.parameters, self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -105,12 +114,20 @@ class Crew(Bank):
     banks : the compiled banks.
     loss : the model's; with square loss hindsight is that of the best linear model.
     intercept : is there a feature that is 1 in every row?
+    always_on : is the last awake group of every row the always-on one?
     """
 
     compiled = True
 
-    def __init__(self, banks: Sequence[CompiledBank], loss: Loss, intercept: bool = False) -> None:
+    def __init__(
+        self,
+        banks: Sequence[CompiledBank],
+        loss: Loss,
+        intercept: bool = False,
+        always_on: bool = False,
+    ) -> None:
         self.banks = list(banks)
+        self.always_on = always_on
         self.columns = [column for bank in banks for column in bank.columns]
         self.nodes = loss.nodes
         own = [found for bank in banks if (found := bank.recorder(loss)) is not None]
@@ -148,28 +165,36 @@ class Crew(Bank):
         ]
         parts = [*parts, *silent] if self.recorder.afterwards else [*silent, *parts]
         self._stores = [part[0] for part in parts]
+        tells = {id(bank.store): bank.lead.pointer for bank in self.banks if bank.lead is not None}
+        lead = [tells.get(id(store), 0) for store in self._stores]
+        self._leading = max((bank.size for bank in self.banks if bank.lead is not None), default=0)
         awake, features = self._room
         self._one = np.arange(awake), np.zeros(awake, dtype=np.int64), *self._workplace()
         entries, rows, work, marks = self._one
         counts, places, indices = (np.zeros(n, dtype=np.int64) for n in (awake, awake, features))
         values, positions = np.zeros(features), np.zeros(awake * features, dtype=np.int64)
+        named, leading = np.zeros_like(positions), np.zeros(self._leading * features)
         indptr, label, stands_for = np.zeros(2, dtype=np.int64), np.zeros(1), np.ones(1)
         none, anchors = np.zeros(0), np.zeros(2 * awake * self.recorder.each)
         cells: Any = indptr, values, places, positions
-        alone: Any = (entries, label, *cells, stands_for, marks, features, awake)
+        leads: Any = NOBODY, features, leading, 0, 0, named
+        alone: Any = (entries, label, *cells, stands_for, marks, named, features, awake)
         self._alone = stretch.STRETCH.pack(
             stretch.Stretch(
                 *(0, 0, 0, 0, 0, max(1, self._experts), entries, rows, none, label),
                 *(*cells, none, anchors, stands_for, work, marks),
+                *leads,
             )
         )
-        self._anchors = anchors
+        self._anchors, self._thoughts = anchors, leading
         self._crew = stretch.Crew(
             len(self._stores),
             stretch.words([advise for _, advise, _, _ in parts]),
             stretch.words([learn for _, _, learn, _ in parts]),
             stretch.words([store.address for store in self._stores]),
             np.array([first for *_, first in parts], dtype=np.int64),
+            stretch.words(lead),
+            int(self.always_on and self._leading > 0),
             self.seen.address,
             *(counts, indices, np.zeros(1, dtype=np.bool_)),
             self._alone,
@@ -227,7 +252,7 @@ class Crew(Bank):
         self.seen.reserve(groups, rooms(counts), room(len(row.names)))
         self._fit(groups, counts, len(row.names))
 
-    def lay_out(self, rounds: Any) -> tuple[Index, Index, Index]:
+    def lay_out(self, rounds: Any) -> tuple[Index, Index, Index, Index, Index]:
         """Where the cells of every round lie among its group's columns, some of which are new."""
         self.recorder.keep_all(rounds)
         cells, (groups, starts, _, rows) = rounds.cells, rounds.parts
@@ -239,7 +264,13 @@ class Crew(Bank):
         places = np.empty_like(rows)
         positions = np.empty(int(np.diff(cells.indptr)[rows].sum()), dtype=np.int64)
         columns.lay_out(state, groups, starts, rows, *cells, places, positions, counts)
-        return places, positions, rooms(counts)
+        origins = np.zeros_like(counts)
+        named = NONE
+        if self._leading:
+            origins = np.cumsum(counts) - counts
+            named = np.empty(int(counts.sum()), dtype=np.int64)
+            columns.names(state, groups, counts, origins, named)
+        return places, positions, counts, origins, named
 
     def begun(self, groups: Index) -> None:
         """Some groups are new: they have no columns yet."""
@@ -252,7 +283,7 @@ class Crew(Bank):
         """The advice of every awake group as ``said[0]``; ``said[1]`` is for the weights."""
         said = np.empty((2, len(awake.groups), self._experts))
         place = awake.address or stretch.addressed(awake)
-        indices, values, _, _ = row
+        indices, values, _, _, _ = row
         while answer := self._advise(self._address, place, indices, values, said):
             if answer == stretch.TOO_LARGE:
                 raise TooLargeError("A feature is not a finite number of at most 1e100.")
@@ -264,7 +295,7 @@ class Crew(Bank):
     ) -> Vector:
         """The same as of now, with room for losses; then learners and sums are updated."""
         place = awake.address or stretch.addressed(awake)
-        indices, values, _, _ = row
+        indices, values, _, _, _ = row
         while True:
             answer = self._step(
                 self._address, place, indices, values, label, stands_for, self._said
@@ -297,20 +328,38 @@ class Crew(Bank):
         return advice if self.nodes == 1 else advice.reshape(shape)
 
     def run(self, rounds: Any, out: Vector) -> None:
-        """Take groups off the queue of a stretch of the stream until it is empty."""
+        """Take groups off the queue of a stretch of the stream until it is empty.
+
+        Where others lean to the always-on group, whoever is first runs that one before all others.
+        """
         cells, parts = rounds.cells, rounds.parts
-        places, positions, widths = rounds.laid_out[self]
+        places, positions, counts, origins, named = rounds.laid_out[self]
         work, marks = self._workplace()  # kept until the kernels are through
         anchors = np.empty(2 * parts.entries.size * self.recorder.each)
-        room: Any = places, positions, out, anchors, np.ones(1), work, marks
-        words = stretch.STRETCH.pack(
-            stretch.Stretch(
-                *(0, 0, 0, 0, 0, max(1, self._experts), parts.entries, parts.rows),
-                *(rounds.weights, rounds.labels, cells.indptr, cells.values),
-                *room,
+        some: Any = places, positions, out, anchors, np.ones(1), work, marks
+        leader = rounds.leader if self._leading and rounds.leader in parts.groups else NOBODY
+        with rounds.leading:
+            begins = rounds.thoughts is None
+            if begins:
+                size = rounds.labels.size * self.remembered(rounds.features)
+                rounds.thoughts = np.zeros(0 if leader == NOBODY else size)
+            words = stretch.STRETCH.pack(
+                stretch.Stretch(
+                    *(0, 0, 0, 0, 0, max(1, self._experts), parts.entries, parts.rows),
+                    *(rounds.weights, rounds.labels, cells.indptr, cells.values),
+                    *(*some, leader, room(rounds.features), rounds.thoughts, 0, 0, named),
+                )
             )
-        )
-        stretch.run(self._address, words, rounds.queue, parts.groups, parts.starts, widths)
+            whole = parts.groups, parts.starts, counts, origins
+            if begins and leader != NOBODY:
+                place = np.flatnonzero(parts.groups == leader)
+                groups = parts.groups[: place[0] + 1]
+                stretch.run(self._address, words, place, groups, *whole[1:], NOBODY)
+        stretch.run(self._address, words, rounds.queue, *whole, leader)
+
+    def remembered(self, features: int) -> int:
+        """How many numbers a stretch remembers of every row, for those who lean to everybody."""
+        return self._leading * room(features)
 
     def hindsight(self, group: int, features: int) -> Hindsight | None:
         """The scaled loss of the best of the class; None where that is not known."""
@@ -372,7 +421,7 @@ class Crew(Bank):
         self._extend(1, room(features))
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("banks", "columns", "nodes", "recorder", "seen", "_room")
+        kept = ("banks", "always_on", "columns", "nodes", "recorder", "seen", "_room")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -153,6 +153,7 @@ class LogisticRecorder(Recorder):
             sum(one.best if one.high is None else one.high for one in found),
             max(found, key=lambda one: one.kind == BRACKET).kind,
             "; ".join(notes),
+            np.unique(matrix.indices[matrix.data != 0.0]).size,
         )
 
     def _rows_of(self, node: int, matrix: Any, labels: Vector, weights: Vector) -> Rows:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from groupwise.arrays import Index
+from groupwise.arrays import Index, Vector
 from groupwise.errors import ConfigurationError
 from groupwise.kernels import ridge, stiff
 from groupwise.kernels.compiled import Kernel
@@ -20,6 +20,9 @@ SMALLEST, LARGEST = 1e-60, 1e60
 """Penalties with which x²/λ is finite for every feature that is let in."""
 BRIEFEST = 1e-9
 """The fastest forgetting after which what is left of A can still be told from nothing."""
+ONLY = "only"
+FADED = "faded"
+"""The array that files have whose matrices had faded."""
 _alone = threading.Lock()
 """Threads that need the same kernel wait for one of them to compile it."""
 
@@ -54,8 +57,18 @@ class Ridge:
         penalty fades with it and is renewed whenever it has faded to a millionth, so P stays
         bounded.
 
+    everybody : give a second advice beside the first, of the same matrix: that of the model
+        P (Σ w y x + λθ_on), shrunk to the always-on group's θ_on, as it is now, instead of to 0:
+
+            θ·x + λ (P x)·θ_on.
+
+        A group with few rows predicts as everybody does, and comes into its own with more. Both
+        advices are experts of the group; in the always-on group itself they are the same. "only"
+        gives the second one alone, and θ_on is then that of the first ridge learner: a large
+        penalty holds a group to everybody's model, which itself has a small one.
+
     >>> Ridge(penalty=0.5, forward=True)
-    Ridge(penalty=0.5, forward=True, forgetting=1.0)
+    Ridge(penalty=0.5, forward=True, forgetting=1.0, everybody=False)
 
     Guarantee
     ---------
@@ -74,6 +87,7 @@ class Ridge:
     penalty: float = 1.0
     forward: bool = False
     forgetting: float = 1.0
+    everybody: bool | str = False
 
     def __post_init__(self) -> None:
         checked_penalty(self.penalty)
@@ -84,6 +98,15 @@ class Ridge:
             )
         if not isinstance(self.forward, bool):
             raise ConfigurationError(f"forward must be True or False, not {self.forward!r}.")
+        if not isinstance(self.everybody, bool) and self.everybody != ONLY:
+            raise ConfigurationError(
+                f'everybody must be True, False or "{ONLY}", not {self.everybody!r}.'
+            )
+
+    @property
+    def experts(self) -> int:
+        """How many experts it is in a group."""
+        return 2 if self.everybody is True else 1
 
     @classmethod
     def banks(
@@ -128,9 +151,7 @@ class QuadraticBank(CompiledBank):
     def _unused(self, learner: int, mine: Any) -> float:
         """What stands on the diagonal of a group's matrix for features that no row has had yet."""
         penalty = float(self.learners[learner].penalty)
-        if mine.stiff[learner]:
-            return math.sqrt(penalty)
-        return 1.0 / (penalty * float(mine.strength[learner]))
+        return math.sqrt(penalty) if mine.stiff[learner] else 1.0 / penalty
 
     def opened(self, groups: Index, first: int) -> None:
         """The columns from ``first`` on are those of features that no row has had yet."""
@@ -165,6 +186,11 @@ class QuadraticBank(CompiledBank):
             self.store.supply(self.stiff_kernel().pointer)
 
 
+def _whole(faded: Vector, strength: Vector, penalty: Vector) -> Vector:
+    """Numbers of P as they were before they faded; where no row has been, 1/λ to the digit."""
+    return np.where(faded == 1.0 / (penalty * strength), 1.0 / penalty, faded * strength)
+
+
 class RidgeBank(QuadraticBank):
     """The ridge learners of every group: (configuration, state), arithmetic in the kernels."""
 
@@ -175,21 +201,53 @@ class RidgeBank(QuadraticBank):
 
     def __init__(self, learners: Sequence[Ridge], columns: Sequence[int]) -> None:
         self.learners = tuple(learners)
-        super().__init__(columns, [[x.penalty, x.forward, x.forgetting] for x in learners])
+        each = [[x.penalty, x.forward, x.forgetting] for x in learners]
+        counts = np.array([x.experts for x in learners])
+        only = np.array([x.everybody == ONLY for x in learners])
+        first, last = np.cumsum(counts) - counts, np.cumsum(counts) - 1
+        plain = np.where(only, ridge.NONE, first)
+        leaning = np.where([bool(x.everybody) for x in learners], last, ridge.NONE)
+        leads = np.where(only, 0, np.arange(len(counts)))
+        experts = [at + k for at, count in zip(columns, counts, strict=True) for k in range(count)]
+        super().__init__(experts, np.concatenate([np.ravel(each), plain, leaning, leads]))
+
+    @property
+    def size(self) -> int:
+        """A learner with a second advice is two experts, with one matrix."""
+        return len(self.learners)
+
+    @property
+    def lead(self) -> Kernel | None:  # type: ignore[override]
+        """What tells θ of the always-on group, where some lean to it."""
+        return ridge.lead if any(x.everybody for x in self.learners) else None
 
     def kernels(self) -> tuple[Kernel, Kernel]:
-        """The forward form needs more for its advice."""
-        forward = any(x.forward for x in self.learners)
-        return ridge.advise_forward if forward else ridge.advise, ridge.learn
+        """The forward form, and leaning to everybody, need more for their advice."""
+        more = any(x.forward or x.everybody for x in self.learners)
+        return ridge.advise_with_product if more else ridge.advise, ridge.learn
 
     def stiff_kernel(self) -> Kernel:
         """What stiff learners need."""
         return stiff.serve
 
-    @property
-    def also(self) -> Any:
-        """What makes learners forget, where some do."""
-        return ridge.fade.pointer if any(x.forgetting < 1.0 for x in self.learners) else 0
+    def completed(self, arrays: Arrays, counts: Index) -> Arrays:
+        """The same; up to schema 4 the matrices of learners that forget had faded (``FADED``)."""
+        arrays = dict(arrays)
+        faded = arrays.pop(FADED, None) is not None
+        arrays = super().completed(arrays, counts)
+        if not faded:
+            return arrays
+        strength = np.where(arrays["stiff"] == 0, arrays["strength"], 1.0)
+        penalty = np.array([x.penalty for x in self.learners])
+        placed = np.flatnonzero(arrays["place"] >= 0)
+        of_place = placed[np.argsort(arrays["place"][placed])]
+        cells = strength[of_place][..., None, None], penalty[:, None, None]
+        return arrays | {
+            "mass": arrays["mass"] / strength,
+            "held": arrays["held"] * np.sqrt(strength)[..., None, None],
+            "diagonal": _whole(arrays["diagonal"], strength[..., None], penalty[:, None]),
+            "inverse": _whole(arrays["inverse"], *cells),
+        }
 
     def upkeep(self, group: int) -> None:
         """The same, and penalties that have faded away are renewed."""

@@ -7,6 +7,9 @@
   learner + aggregator is least;
 - *aggregator*: its bound on the regret to that learner (``bound``, ``bound_of``);
 - *delay*: the loss that playing before earlier labels had arrived has cost, measured.
+
+What is proved may yet say little: it is *loose* where it exceeds the best loss itself (so we may
+have lost more than twice what the best has), *vacuous* where it exceeds what can be lost at all.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +31,7 @@ ESTIMATED = "estimated"
 UNCERTAIN = "numerically uncertain"
 VOID = "void"
 VACUOUS = "vacuous"
+LOOSE = "loose"
 
 
 class Certificate(NamedTuple):
@@ -77,11 +81,16 @@ def leaves_range(regret: Any) -> Any:
 
 
 def certify(
-    reduction: "Reduction", books: "Books", group: int, hindsight: Hindsight, bounds: Vector
+    reduction: "Reduction",
+    books: "Books",
+    group: int,
+    hindsight: Hindsight,
+    bounds: Vector,
+    moved: float = 0.0,
 ) -> Certificate:
     """The certificate of a group with these ``totals`` and this best loss in hindsight.
 
-    Both are scaled.
+    Both are scaled; so is what a layer over the model has lost more, which is measured.
     """
     unit = reduction.loss.unit
     best = hindsight.best
@@ -92,7 +101,7 @@ def certify(
     aggregator = unit * float(bounds[least])
     delay = unit * float(books.delay[0])
     terms = learner, aggregator, delay
-    total = learner + aggregator + delay
+    total = learner + aggregator + delay + unit * moved
     beyond = reduction.loss.bounded and leaves_range(float(reduction.largest[0]))
     if not reduction.loss.ranged or beyond:
         status = VOID
@@ -105,6 +114,8 @@ def certify(
     elif any(getattr(learner, "randomised", False) for learner in reduction.learners):
         heuristic = proved is None and reduction.actions
         status = ESTIMATED if heuristic else IN_EXPECTATION
+    elif total > unit * best:
+        status = LOOSE
     else:
         status = PROVED
     a_priori = reduction.a_priori(group, best)

@@ -89,6 +89,8 @@ def text(value: Any) -> str:
     """A cell: figures to four significant digits, control characters made visible."""
     if value is None:
         return "–"
+    if isinstance(value, bool):
+        return "yes" if value else ""
     if not isinstance(value, float):
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(value))
     plain = abs(value) < WIDEST

@@ -1,11 +1,14 @@
 """The regret table: one row per group."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from groupwise.arrays import Vector
+from groupwise.errors import ConfigurationError
 from groupwise.groups import ALWAYS_ON
 from groupwise.progress import stepping
 from groupwise.protocols import BRACKET, Hindsight
@@ -17,11 +20,14 @@ if TYPE_CHECKING:
     from groupwise.reduction import Reduction
 
 LOSSES = ("loss", "realised_loss")
+LOST, CERTIFIED = "loss of ", "certificate against "
+"""Before the name of an expert: its loss, and by how much ours can exceed that at most."""
 NOTES = 5
 """So many groups' notes are printed below a table."""
 SHOWN = (
     "group",
     "rounds",
+    "few_rows",
     "loss",
     "best_loss",
     "best_high",
@@ -41,31 +47,41 @@ SHOWN = (
 class RegretTable(Printed):
     """Regret and certificate of every group over the settled rounds.
 
-    ``rows`` is a list of dictionaries with the keys group, rounds, loss, realised_loss, best_loss,
-    best_error, best_kind, best_low, best_high, regret, baseline_regret, certificate, learner,
-    aggregator, delay, a_priori, status and note; figures are in the label's units. ``loss`` and
-    ``regret`` are expectations over the aggregator's draw where it samples; ``realised_loss`` is
-    what the drawn predictions lost. ``best_kind`` is "exact", or "bracket" where all that is known
-    of the best loss is that it lies between ``best_low`` and ``best_high``; ``best_loss`` is the
-    lower side, so that ``regret`` is the upper side of regret. ``best_error`` is how far it may be
-    from the truth by rounding. ``baseline_regret`` is that of the always-on group's own learner,
-    the single model; None where there is no such group. ``note`` is what to know about the best.
+    ``rows`` is a list of dictionaries with the keys group, rounds, few_rows, loss, realised_loss,
+    best_loss, best_error, best_kind, best_low, best_high, regret, baseline_regret, certificate,
+    learner, aggregator, delay, a_priori, status and note; figures are in the label's units.
+    ``loss`` and ``regret`` are expectations over the aggregator's draw where it samples;
+    ``realised_loss`` is what the drawn predictions lost. ``best_kind`` is "exact", or "bracket"
+    where all that is known of the best loss is that it lies between ``best_low`` and ``best_high``;
+    ``best_loss`` is the lower side, so that ``regret`` is the upper side of regret. ``best_error``
+    is how far it may be from the truth by rounding. ``baseline_regret`` is that of the always-on
+    group's own learner, the single model; None where there is no such group. ``few_rows`` says that
+    the group has no more rounds than its rows have had features: the best may fit them whatever the
+    labels are, and regret against it says little. ``note`` is what to know about the best.
     ``comparator`` says what ``best_loss`` is the loss of. Groups that happen to have the same name
     have a row each; ``table[name]`` is the first of them, the one that appeared first.
+
+    Of every expert that came with the rows, in a column such as ``theirs``, a row has ``loss of
+    theirs`` and ``certificate against theirs``, by which ``loss`` can exceed it at most; below 0 it
+    is beaten by as much. ``model.regret(against="theirs")`` is a table about it alone.
     """
 
     comparator: str = "the best linear model in hindsight"
     settled: int = 0
+    experts: tuple[str, ...] = ()
 
     words: ClassVar[frozenset[str]] = frozenset({"group", "status"})
 
     def shown(self) -> list[str]:
         """The keys to print; payments and brackets where there are any."""
         left_out = {"best_high", "best_kind"} if not self._brackets() else set()
-        for key in ("payments", "recalibration"):
+        if not any(row.get("few_rows") for row in self.rows):
+            left_out.add("few_rows")
+        beside = [f"{what}{name}" for name in self.experts for what in (LOST, CERTIFIED)]
+        for key in ("payments", "recalibration", *beside):
             if not any(key in row for row in self.rows):
                 left_out.add(key)
-        return [key for key in SHOWN if key not in left_out]
+        return [key for key in (*SHOWN, *beside) if key not in left_out]
 
     def _brackets(self) -> bool:
         return any(row.get("best_kind") == BRACKET for row in self.rows)
@@ -77,6 +93,11 @@ class RegretTable(Printed):
             said.append(
                 "Where best_kind is bracket, the best loss is between best_loss and best_high, and "
                 "regret is what it is at most."
+            )
+        if few := sum(bool(row.get("few_rows")) for row in self.rows):
+            said.append(
+                f"{few} of {len(self.rows)} groups have no more rounds than features (few_rows): "
+                "what is best in hindsight may fit them whatever the labels are."
             )
         noted = [(row["group"], row["note"]) for row in self.rows if row.get("note")]
         said += [f"{text(group)}: {note}." for group, note in noted[:NOTES]]
@@ -101,42 +122,66 @@ def regret_table(
     settled: int,
     largest: int | None = None,
     progress: bool = False,
+    against: str | None = None,
 ) -> RegretTable:
-    """The table for groups 0 … len(names) − 1, or for the ``largest`` of them."""
-    unit = reduction.loss.unit
+    """The table for groups 0 … len(names) − 1, or for the ``largest`` of them.
+
+    Regret is to the best of the class or, where it is ``against`` one, to an expert.
+    """
+    unit, experts = reduction.loss.unit, reduction.logged
+    if against is not None and against not in experts:
+        named = ", ".join(map(repr, experts)) or "none: give some with experts=[...]"
+        raise ConfigurationError(f"There is no expert {against!r}. Known are {named}.")
     bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
     rows: list[dict[str, Any]] = []
     order = in_order(reduction.books, names, largest)
     for g in stepping(order, "best in hindsight", progress, "groups"):
         own = totals(reduction.books.of(g))
-        known = reduction.hindsight(g, features) or Hindsight(float(own.expert_loss.min()))
+        theirs = {name: Hindsight(float(own.expert_loss[k])) for name, k in experts.items()}
+        if against is None:
+            known = reduction.hindsight(g, features) or _least(own.expert_loss, experts)
+        else:
+            known = theirs[against]
         best = known.best
-        certificate = certify(reduction, own, g, known, bounds[g])
         loss, baseline = float(own.loss[0]), float(own.baseline_loss[0])
-        rows.append(
-            {
-                "group": names[g],
-                "rounds": float(own.rounds[0]),
-                "loss": unit * loss,
-                "realised_loss": unit * float(own.realised_loss[0]),
-                "best_loss": unit * best,
-                "best_error": unit * known.error,
-                "best_kind": known.kind,
-                "best_low": unit * best,
-                "best_high": unit * (best if known.high is None else known.high),
-                "regret": unit * (loss - best),
-                "baseline_regret": None if math.isnan(baseline) else unit * (baseline - best),
-                "certificate": certificate.total,
-                "learner": certificate.learner,
-                "aggregator": certificate.aggregator,
-                "delay": certificate.delay,
-                "a_priori": certificate.a_priori,
-                "status": certificate.status,
-                "note": known.note,
-            }
-        )
-        if (issued := reduction.issued_loss(g)) is not None:
-            moved = unit * (issued - loss)
-            added = {key: rows[-1][key] + moved for key in ("regret", "certificate")}
-            rows[-1] |= {**dict.fromkeys(LOSSES, unit * issued), **added, "recalibration": moved}
-    return RegretTable(rows, reduction.comparator, settled)
+        issued = reduction.issued_loss(g)
+        moved = 0.0 if issued is None else issued - loss
+        certificate = certify(reduction, own, g, known, bounds[g], moved)
+        row: dict[str, Any] = {
+            "group": names[g],
+            "rounds": float(own.rounds[0]),
+            "few_rows": bool(0.0 < own.rounds[0] <= known.columns),
+            "loss": unit * loss,
+            "realised_loss": unit * float(own.realised_loss[0]),
+            "best_loss": unit * best,
+            "best_error": unit * known.error,
+            "best_kind": known.kind,
+            "best_low": unit * best,
+            "best_high": unit * (best if known.high is None else known.high),
+            "regret": unit * (loss - best),
+            "baseline_regret": None if math.isnan(baseline) else unit * (baseline - best),
+            "certificate": certificate.total,
+            "learner": certificate.learner,
+            "aggregator": certificate.aggregator,
+            "delay": certificate.delay,
+            "a_priori": certificate.a_priori,
+            "status": certificate.status,
+            "note": known.note,
+        }
+        if against is None:
+            for name, expert in theirs.items():
+                bound = certify(reduction, own, g, expert, bounds[g], moved).total
+                row |= {f"{LOST}{name}": unit * expert.best, f"{CERTIFIED}{name}": bound}
+        if issued is not None:
+            row |= {**dict.fromkeys(LOSSES, unit * issued), "recalibration": unit * moved}
+            row["regret"] += unit * moved
+        rows.append(row)
+    if against is not None:
+        return RegretTable(rows, f"the predictions in {against!r}", settled)
+    return RegretTable(rows, reduction.comparator, settled, tuple(experts))
+
+
+def _least(losses: Vector, experts: Mapping[str, int]) -> Hindsight:
+    """What a group's own best learner lost; experts that came with the rows are none."""
+    learners = np.delete(losses, list(experts.values()))
+    return Hindsight(float(learners.min()))

@@ -20,6 +20,7 @@ from groupwise.files.text import quoted
 from groupwise.groups.declarations import By
 from groupwise.model import Groupwise
 from groupwise.serve.declared import declared_model
+from groupwise.serve.warm import declared_fields
 from groupwise.writing import replaced
 
 
@@ -118,10 +119,9 @@ def declared_kinds(model: Groupwise) -> Mapping[str, Kind]:
     """What the settings say of columns: text where they name values, numbers where they scale."""
     named = [one.column for one in model.declarations if isinstance(one, By)]
     kinds: dict[str, Kind] = dict.fromkeys(named, "text")
-    if isinstance(model.features, Mapping):
-        for name, bounds in model.features.items():
-            if isinstance(bounds, tuple):
-                kinds[name] = "number"
-            elif isinstance(bounds, Hashed):
-                kinds[name] = "text"
+    for name, bounds in declared_fields(model).items():
+        if isinstance(bounds, tuple):
+            kinds[name] = "number"
+        elif isinstance(bounds, Hashed):
+            kinds[name] = "text"
     return kinds

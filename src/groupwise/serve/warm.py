@@ -30,11 +30,19 @@ def warm(model: Groupwise, row: Row | None = None) -> None:
 def _made_up(model: Groupwise) -> dict[str, Any]:
     """A row with a number where numbers are declared, and text elsewhere."""
     row: dict[str, Any] = dict.fromkeys(model.groups.columns, "a")
-    declared = model.features if isinstance(model.features, dict) else {}
+    declared = declared_fields(model)
     for name, bounds in declared.items():
         is_text = isinstance(bounds, Hashed) or (bounds is None and name in row)
         row[name] = "a" if is_text else 0.5 if bounds is None else bounds[0]
     return row
+
+
+def declared_fields(model: Groupwise) -> dict[str, Any]:
+    """The features that are named, with what is said of each; makers are none."""
+    given = model.features
+    if isinstance(given, list | tuple):
+        return {name: what for one in given if isinstance(one, dict) for name, what in one.items()}
+    return dict(given) if isinstance(given, dict) else {}
 
 
 def _label(model: Groupwise) -> Any:

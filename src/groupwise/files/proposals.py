@@ -1,0 +1,163 @@
+"""Groups and features that are proposed from what the columns of a file hold."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from groupwise.features import encoded
+from groupwise.features.calendar import LEVELS as PARTS
+from groupwise.features.calendar import Calendar
+from groupwise.features.declared import Hashed
+from groupwise.features.encoding import Encoded
+from groupwise.files.making import Dates
+from groupwise.files.scan import Profile, Scan
+from groupwise.files.settings import LEVELS_WORD
+from groupwise.files.text import quoted, shown
+from groupwise.groups import Group, by, cut
+from groupwise.groups.algebra import Leaf
+from groupwise.groups.declarations import By, Cut
+from groupwise.groups.text import ENCODED_WORD, HASHED_WORD
+
+Feature = tuple[float, float] | Hashed | Encoded | Calendar | None
+"""What is made of a column: a range to scale from, levels, or what a maker makes."""
+Features = dict[str, Feature]
+
+FEW = 24
+"""Whole numbers with so few values are proposed as groups: hours of the day still are."""
+LEVELS = 50
+"""A text column with more levels is not proposed as groups, nor are its levels features."""
+MANY = 1_000
+"""So many groups from one column deserve a warning."""
+BENT = 64
+"""So many number columns have hinges, each five; where there are more, none unless asked for."""
+SUSPICIOUS = 0.95
+"""A feature that correlates so with the label may be known only when the label is."""
+
+
+def propose_groups(scan: Scan, others: Collection[str]) -> list[Group]:
+    """Text and few-valued columns; where there is none, the halves of the first numbers.
+
+    ``others`` are columns with a role of their own: the label, what is left out.
+    """
+    profiles = [p for name, p in scan.columns.items() if name not in others]
+    found: list[Group] = [by(p.name) for p in profiles if is_few_valued(p)]
+    usable = [p for p in profiles if p.kind == "number" and p.low < p.high and not p.infinite]
+    return found or [cut(p.name, [(p.low + p.high) / 2]) for p in usable[:3]]
+
+
+def is_few_valued(profile: Profile) -> bool:
+    """Whether a column's values make groups; numbers that are missing here and there do not."""
+    numbers = FEW if profile.whole and not profile.missing else 0
+    most = LEVELS if profile.kind == "text" else numbers
+    present = profile.rows - profile.missing
+    return 2 <= profile.distinct <= most and 2 * profile.distinct <= max(present, 4)
+
+
+def propose_features(
+    scan: Scan,
+    others: Collection[str],
+    groups: Sequence[Group],
+    indicators: bool,
+    dates: Dates,
+    labelled: bool = True,
+) -> tuple[Features, list[str], list[str]]:
+    """Every usable column that is not a feature already, as the indicators of its groups.
+
+    A column whose every value is a group holds names, whatever they look like: it is never read as
+    a number. Dates are features by their parts, and text with very many values by its mean label,
+    where labels are numbers (``labelled``). Beside the features: what to know about columns, and
+    what should stop a run.
+    """
+    features: Features = {}
+    warnings: list[str] = []
+    problems: list[str] = []
+    named = {one.column for one in groups if isinstance(one, By)}
+    covered = named if indicators else {n for n in named if scan.columns[n].distinct > LEVELS}
+    weights = {column for one in groups for column in one.weight_columns}
+    grouped = {column for one in groups for column in one.columns}
+    for name, profile in scan.columns.items():
+        text, many = profile.kind == "text", profile.distinct
+        repeated = profile.values is not None and 2 * many <= profile.rows
+        if name in others or name in weights:
+            continue
+        if name in dates:
+            features[name] = dates[name]
+        elif (
+            labelled and text and many > LEVELS and repeated and not (indicators and name in named)
+        ):
+            features[name] = encoded(name)
+        elif name in covered:
+            continue
+        elif many < 2:
+            problems.append(profile.sameness)
+        elif text and (many > LEVELS or 2 * many > max(profile.rows, 4)):
+            if name not in grouped:
+                warnings.append(
+                    f"Column {quoted(name)} is left out: it has {profile.count} different "
+                    f"texts in {profile.rows:,} rows, too many for a feature. (For groups it can "
+                    f"be named in --groups, and as {shown(name)}:{HASHED_WORD} in --features.)"
+                )
+        elif profile.missing and (name in named or (text and name in grouped)):
+            pass  # groups may be missing, features may not
+        elif profile.missing or profile.infinite:
+            problems.append(profile.gaps if profile.missing else profile.infinity)
+        else:
+            features[name] = None if name in named else profile.scale
+    return features, warnings, problems
+
+
+def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str) -> list[str]:
+    """What to tell about the groups and features that will be used."""
+    every = [leaf for one in groups for leaf in leaves(one)]
+    large = [
+        f"Column {quoted(name)} has {scan.columns[name].count} values and each is a group of its "
+        "own: memory, time and the report grow with them, and groups of few rows learn little."
+        for name in dict.fromkeys(leaf.column for leaf in every if isinstance(leaf, By))
+        if scan.columns[name].distinct > MANY
+    ]
+    suspicious = [
+        f"Feature {quoted(name)} correlates with the label {quoted(target)} at "
+        f"{scan.columns[name].correlation:.2f}. If it becomes known only with the label, "
+        f"leave it out: --drop {shown(name)}."
+        for name in features
+        if abs(scan.columns[name].correlation) >= SUSPICIOUS
+    ]
+    return large + suspicious
+
+
+def spans_constant(groups: Sequence[Group], features: Features, indicators: bool) -> bool:
+    """Whether the features can express an intercept: some of them always sum to 1."""
+    partition = any(isinstance(one, (By, Cut)) for one in groups)
+    return (indicators and partition) or any(map(is_text, features.values()))
+
+
+def leaves(group: Group) -> list[Leaf]:
+    """The parts of a declaration that read a column."""
+    if isinstance(group, Leaf):
+        return [group]
+    return [leaf for member in group.members for leaf in leaves(member)]
+
+
+def word(bounds: Feature) -> Any:
+    """What a file of settings says of a feature."""
+    if isinstance(bounds, Calendar):
+        said = {"date": list(bounds.parts), "aside": list(bounds.aside), "format": bounds.format}
+        return {key: one for key, one in said.items() if one or key == "date"}
+    words = {Hashed: HASHED_WORD, Encoded: ENCODED_WORD, type(None): LEVELS_WORD}
+    return list(bounds) if isinstance(bounds, tuple) else words[type(bounds)]
+
+
+def is_text(bounds: object) -> bool:
+    """Whether a feature so declared has a level for each value."""
+    return bounds is None or isinstance(bounds, Hashed)
+
+
+def width_of(feature: object) -> int:
+    """How many numbers a feature makes, without hinges; of levels of text one."""
+    if isinstance(feature, Calendar):
+        return sum(len(PARTS.get(part, "1")) for part in feature.parts)
+    return feature.columns if isinstance(feature, Hashed) else 1
+
+
+def number_fields(features: Features) -> int:
+    """How many features are numbers, which may have hinges."""
+    return sum(isinstance(one, tuple) for one in features.values())
