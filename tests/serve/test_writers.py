@@ -108,9 +108,6 @@ def test_a_paused_writer_that_resumes(tmp_path):
             client.post(f"{PATH}/predict", json=body).raise_for_status()
             assert first.process is not None
             os.kill(first.process.pid, signal.SIGSTOP)
-            refused = serve(place, "--lease", "1")
-            if refused.returncode == 2:  # unless it took longer than the lease to start
-                assert "Another process writes" in refused.stderr
             time.sleep(1.5)
             second.start()
             with httpx.Client(base_url=second.url, timeout=30) as new:

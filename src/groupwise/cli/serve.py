@@ -72,4 +72,4 @@ def command(
         return
     logging.basicConfig(format="groupwise: %(message)s", level=logging.WARNING)
     logging.captureWarnings(True)
-    serve(settings, lambda where: warn(f"{store} is served at {where}"))
+    serve(settings, warn)

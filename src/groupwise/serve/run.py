@@ -82,7 +82,7 @@ def tune() -> None:
 
 
 def serve(settings: Settings, said: Callable[[str], None]) -> None:
-    """Serve until asked to end. ``said`` is told where it listens."""
+    """Serve until asked to end. ``said`` is told what, and where."""
     tune()
     store = open_store(settings.store, lease=settings.lease)
     try:
@@ -108,7 +108,7 @@ def serve(settings: Settings, said: Callable[[str], None]) -> None:
         server = Server(config)
         server.ending = looks.end
         address = f"[{settings.host}]" if ":" in settings.host else settings.host
-        said(f"http://{address}:{settings.port}")
+        said(f"{store.place} is served at http://{address}:{settings.port}")
         server.run()
     finally:
         store.close()

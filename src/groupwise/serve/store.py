@@ -102,6 +102,9 @@ class Token(NamedTuple):
 class Store(Protocol):
     """Where everything is kept. One thread writes; another may read."""
 
+    place: str
+    """Its name for people, without any password."""
+
     def close(self) -> None:
         """Give up what was taken."""
 
