@@ -76,7 +76,7 @@ def test_no_label_is_lost_and_no_ticket_issued_twice(learner):
 
 def test_threads_whose_groups_are_apart_find_what_they_would_alone():
     def run(parts):
-        settings = {"always_on": False, "features": ["u"], "indicators": False}
+        settings: dict[str, Any] = {"always_on": False, "features": ["u"], "indicators": False}
         model = gw.Groupwise([gw.by("who")], **settings, **PLAIN)
 
         def learn(thread):

@@ -159,8 +159,8 @@ class Plan:
         makers = [*dates, *self.past, *texts, *([hinges()] if self.hinges else [])]
         return [plain, *makers] if makers else plain
 
-    def model(self) -> "Groupwise":
-        """A model that has seen nothing yet."""
+    def model(self, every_field: bool = False) -> "Groupwise":
+        """A model that has seen nothing yet; ``every_field`` for all fields as features."""
         from groupwise.model import Groupwise
         from groupwise.presets import paper
         from groupwise.validation import learners_called, part_called
@@ -173,7 +173,7 @@ class Plan:
             learner=learners_called(self.learner, self.task.loss, **self.parameters),
             aggregator=part_called("aggregator", self.aggregator),
             loss=self.task.loss,
-            features=self.declared,
+            features=[*self.declared][1:] or None if every_field else self.declared,
             indicators=self.indicators,
             intercept=self.intercept,
             intersections=self.intersections,
@@ -288,9 +288,7 @@ def make_plan(
         features=features,
         indicators=indicators,
         intercept=request.intercept,
-        preset=request.preset,
-        intersections=request.intersections,
-        **_parts(request, task),
+        **parts_for(request, task),
         kinds={
             name: "text" if is_text(features.get(name, ())) else scan.columns[name].kind
             for name in read
@@ -322,7 +320,7 @@ def _task(label: Profile, request: Request) -> Task:
     return Task(Square(*_range(label, request.range)) if name == NUMBER else loss_for(classes))
 
 
-def _parts(request: Request, task: Task) -> dict[str, Any]:
+def parts_for(request: Request, task: Task) -> dict[str, Any]:
     """Learner and aggregator: those asked for, if they are for such a label, or the best known."""
     chance = task.is_chance
     learner = request.learner or ("logistic" if chance else "portfolio")
@@ -348,7 +346,8 @@ def _parts(request: Request, task: Task) -> dict[str, Any]:
     asked = {"penalty": request.penalty, "bound": request.bound}
     usual = {"penalty": PENALTY} if chance else {}
     parameters = usual | {name: value for name, value in asked.items() if value is not None}
-    return {"learner": learner, "aggregator": aggregator, "parameters": parameters}
+    asked_for = {"preset": request.preset, "intersections": request.intersections}
+    return {"learner": learner, "aggregator": aggregator, "parameters": parameters, **asked_for}
 
 
 def _groups(scan: Scan, request: Request) -> list[Group]:

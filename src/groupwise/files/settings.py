@@ -116,15 +116,22 @@ def read_config(path: Path | None) -> Request:
     if path is None:
         return Request()
     try:
-        return _request(tomllib.loads(path.read_text("utf-8")))
+        content = path.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"Cannot read {path}: {error.strerror or error}.") from None
+    return request_of(content, str(path))
+
+
+def request_of(content: bytes, name: str) -> Request:
+    """The request that the content of a TOML file holds; ``name`` is for messages."""
+    try:
+        return _request(tomllib.loads(content.decode()))
     except (ConfigurationError, GroupError) as error:
-        raise ConfigurationError(f"{path}: {error}") from None
+        raise ConfigurationError(f"{name}: {error}") from None
     except (ValueError, OverflowError) as error:  # what is no TOML, no text, or no number
-        raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
+        raise ConfigurationError(f"{name} is not valid TOML: {error}.") from None
     except RecursionError:
-        raise ConfigurationError(f"{path} is nested too deeply.") from None
+        raise ConfigurationError(f"{name} is nested too deeply.") from None
 
 
 def _request(found: dict[str, Any]) -> Request:
