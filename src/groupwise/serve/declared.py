@@ -29,9 +29,10 @@ def target_of(settings: str) -> str | None:
 
 
 def _plan(request: Request) -> tuple[Plan, bool]:
+    request = request.preset_read()
     if not request.groups:
         raise ConfigurationError("The settings have no groups. Write [[groups]] tables.")
-    request, task = request.preset_read(), Task(_loss(request))
+    task = Task(_loss(request))
     features = {
         name: _feature(name, said, request) for name, said in (request.features or {}).items()
     }
