@@ -11,7 +11,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-numba fuzz lint docs bench bench-accuracy clean
+.PHONY: help demo test test-slow test-numba fuzz kills lint docs bench bench-accuracy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,11 @@ SEED    := 0
 fuzz: $(VENV)/.dev  ## adversaries, and every way to break things: SECONDS=600 for each program
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) --jobs 2 $(STEADY)
 
+COUNT := 30
+
+kills: $(VENV)/.dev  ## kill the service under load: COUNT=30 times on each store
+	KILLS=$(COUNT) $(BIN)/python -m pytest -m slow tests/serve/test_kills.py
+
 lint: $(VENV)/.dev  ## ruff and mypy only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -55,6 +60,7 @@ docs: $(VENV)/.dev  ## the documentation, in build/site (the tests build it too)
 
 bench: $(VENV)/.dev  ## seeded benchmarks, as ratios against benchmarks/naive.py
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.serving
 
 DATA := ../shared/data
 

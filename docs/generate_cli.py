@@ -36,8 +36,8 @@ To audit a model that you have already, log its predictions in a column and comp
 groupwise compare logged.csv --target charges --prediction my_model --groups "sex, smoker"
 ```
 
-To have it take part instead, so that no group gets anything much worse than its predictions, make it
-[an expert](experts.md):
+To have it take part instead, so that no group gets anything much worse than its predictions, make
+it [an expert](experts.md):
 
 ```sh
 groupwise run logged.csv --target charges --expert my_model

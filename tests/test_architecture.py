@@ -45,7 +45,7 @@ LAYERS = {
         ),
         *("partial_feedback", "enumerated", "configuration", "snapshot", "presets"),
     },
-    "uses": {"checks", "compat", "report", "files", "paper"},
+    "uses": {"checks", "compat", "report", "files", "paper", "serve", "client"},
     "cli": {"cli", "__main__"},
 }
 """A module may import from its own layer and from those above; nothing imports in a circle."""

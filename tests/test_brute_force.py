@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import groupwise as gw
+from tests.plain import PLAIN as AS_PUBLISHED
 from tests.streams import BruteForce, random_row
 
 CLOSE: Any = {"rel": 1e-9, "abs": 1e-9}
@@ -138,7 +139,7 @@ def test_rounds_that_are_never_settled_leave_no_trace():
 
 def test_indicators_are_features_like_any_other():
     groups = [gw.cut("u", [-0.3, 0.3], labels=["low", "middle", "high"]), gw.by("colour")]
-    model = gw.Groupwise(groups, indicators=True, intercept=False)
+    model = gw.Groupwise(groups, indicators=True, intercept=False, **AS_PUBLISHED)
     brute = BruteForce()
     generator = np.random.default_rng(8)
     for t in range(50):

@@ -103,9 +103,8 @@ class TestCommands:
             for language, text, _ in blocks(page):
                 if language in ("sh", "bash", "shell"):
                     for line in text.replace("\\\n", " ").splitlines():
-                        words = shlex.split(line, comments=True)
-                        if words and words[0] == "groupwise":
-                            yield page.name, words[1:]
+                        if line.startswith("groupwise "):
+                            yield page.name, shlex.split(line, comments=True)[1:]
 
     def test_they_and_their_options_exist(self):
         commands = self.commands()

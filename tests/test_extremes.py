@@ -11,6 +11,7 @@ from groupwise.errors import ConfigurationError
 from groupwise.protocols import Hindsight
 from groupwise.regret import certificate
 from groupwise.regret.certificate import totals
+from tests.plain import PLAIN
 
 RANGES = [(-1e308, 1e308), (0.0, 1e200), (-1e160, 0.0), (0.0, 1e-200), (0.0, 5e-324)]
 SPECIALISTS = gw.aggregators.Specialists()
@@ -55,9 +56,8 @@ def test_masses_that_cannot_be_computed_with(mass):
 @pytest.mark.parametrize("aggregator", [None, SPECIALISTS])
 def test_masses_far_apart(aggregator):
     """The price of the light group is the logarithm of what is between them."""
-    model = gw.Groupwise(
-        [gw.by("g")], aggregator=aggregator, prior={"g=a": 1e-100, "always_on": 1e100}
-    )
+    prior = {"g=a": 1e-100, "always_on": 1e100}
+    model = gw.Groupwise([gw.by("g")], gw.learners.Ridge(), aggregator, prior=prior)
     for t in range(2_000):
         model.learn_one({"g": "a", "u": float(t % 7)}, (t * 0.37) % 1.0)
     light, heavy = model.regret()["g=a"], model.regret()["always_on"]
@@ -88,7 +88,7 @@ class OwnHedge(gw.aggregators.AdaNormalHedge):
 
 
 @pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-200, 1e-101])
-@pytest.mark.parametrize("aggregator", [None, OwnHedge(), SPECIALISTS])
+@pytest.mark.parametrize("aggregator", [PLAIN["aggregator"], OwnHedge(), SPECIALISTS])
 def test_memberships_next_to_nothing_weigh_as_they_should(aggregator, weight):
     """All memberships of a round times a number leave its weights as they are."""
     learners = [Says("a"), Says("b")]

@@ -18,6 +18,7 @@ from groupwise.errors import GroupError, TicketError
 from groupwise.groups import Groups, by, pairs
 from groupwise.registry import Registry
 from groupwise.ticket import Ticket
+from tests.plain import PLAIN
 from tests.states import state_of
 
 MERGED = {"a": "m & b=z", "b": None, "u": 0.25}
@@ -28,7 +29,7 @@ TWICE = {"a": "m & b=z", "b": "z", "u": 0.5}
 
 def look_alikes(**options):
     declared = [gw.by("a"), gw.by("b"), gw.pairs(gw.by("a"), gw.by("b"))]
-    return gw.Groupwise(declared, features=["u"], **options)
+    return gw.Groupwise(declared, features=["u"], **PLAIN, **options)
 
 
 def look_alike_rows(count=60):
@@ -317,7 +318,7 @@ def test_intersections_are_made_as_they_are_seen(aggregator, tmp_path):
 
 def test_masses_are_fixed_at_creation_and_pairs_weigh_little():
     declared = [gw.by("sex"), gw.by("region")]
-    model = loop(gw.Groupwise(declared, intersections=2), data())
+    model = loop(gw.Groupwise(declared, intersections=2, **PLAIN), data())
     names = model.group_names
     masses = dict(zip(names, masses_of(model), strict=True))
     pairs = [name for name in names if " & " in name]
@@ -347,6 +348,7 @@ def test_priors_move_the_certificates():
     frame = data()
     declared = [gw.by("sex"), gw.by("region")]
     settings: dict[str, Any] = {
+        "learner": gw.learners.Ridge(),
         "aggregator": gw.aggregators.Specialists(),
         "prior": {"region=n": 10.0},
     }

@@ -12,6 +12,7 @@ import groupwise as gw
 import groupwise.stream
 from benchmarks.naive import naive
 from groupwise.learners import Ridge
+from tests.plain import PLAIN
 from tests.states import arrays_of, assert_same_arrays
 from tests.streams import BruteForce, random_arrays
 
@@ -106,7 +107,9 @@ def test_many_groups(jobs):
     for row in membership:
         row[generator.choice(groups, 5, replace=False)] = 1.0
     membership[:, 17] = 1.0
-    result = gw.replay(x, y, sp.csr_array(membership), play="sample", clip=False, jobs=jobs)
+    result = gw.replay(
+        x, y, sp.csr_array(membership), play="sample", clip=False, jobs=jobs, **PLAIN
+    )
     wanted = naive(x, y, membership)
     assert_allclose(result.expected_loss, wanted.expected_loss, rtol=1e-9)
     awake = membership > 0
@@ -301,11 +304,11 @@ def test_input_is_left_as_it_was():
 
 def test_only_what_is_asked_for_is_kept():
     x, y, membership = random_arrays()
-    nothing = gw.replay(x, y, membership, keep=())
+    nothing = gw.replay(x, y, membership, keep=(), **PLAIN)
     assert nothing.advice is None
     assert nothing.weights is None
     assert gw.replay(x, y, membership, keep=("weights",)).advice is None
-    full = gw.replay(x, y, membership)
+    full = gw.replay(x, y, membership, **PLAIN)
     assert np.array_equal(nothing.prediction, full.prediction)
     assert nothing.regret().rows == full.regret().rows
     assert full.advice is not None

@@ -17,6 +17,7 @@ import polars
 import pytest
 
 import groupwise as gw
+from tests.plain import PLAIN
 
 THREADS = 4
 ROUNDS = 150
@@ -75,7 +76,8 @@ def test_no_label_is_lost_and_no_ticket_issued_twice(learner):
 
 def test_threads_whose_groups_are_apart_find_what_they_would_alone():
     def run(parts):
-        model = gw.Groupwise([gw.by("who")], always_on=False, features=["u"], indicators=False)
+        settings: dict[str, Any] = {"always_on": False, "features": ["u"], "indicators": False}
+        model = gw.Groupwise([gw.by("who")], **settings, **PLAIN)
 
         def learn(thread):
             for row, y in rows(thread):

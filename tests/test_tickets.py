@@ -1,7 +1,9 @@
 """Tickets: settled in any order, any time later, exactly once, also after a restart."""
 
 import copy
+import json
 import pickle
+from hashlib import blake2b
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import groupwise as gw
 from groupwise.errors import TicketError
 from groupwise.ticket import Settled, Ticket
+from tests.plain import PLAIN
 
 
 def make(**options):
@@ -173,7 +176,7 @@ def test_labels_at_once_have_no_delay_and_late_ones_measure_it():
 
 
 def test_a_ticket_reads_well_and_survives_pickle_and_json():
-    model = make(loss=gw.losses.Square(0, 100))
+    model = make(loss=gw.losses.Square(0, 100), **PLAIN)
     row = {**rows(1)[0], "age": np.float64(40.0), "bmi": np.int64(3)}
     ticket = model.predict(row)
     assert "sex=" in repr(ticket)
@@ -221,3 +224,29 @@ def test_settled_numbers_stay_small():
     assert len(settled) == 5000
     assert 5000 not in settled
     assert -1 not in settled
+
+
+def test_signatures_have_sixteen_bytes_and_short_ones_are_for_models_of_their_time():
+    model = gw.Groupwise([gw.by("sex")])
+    ticket = model.predict({"sex": "male", "age": 0.5})
+    fields = json.loads(ticket.to_json())
+    assert len(bytes.fromhex(fields["signature"])) == 16
+    content = json.dumps(ticket.content(), sort_keys=True).encode()
+    for length, is_known in ((16, True), (8, False), (4, False), (0, False)):
+        made = blake2b(content, key=model._key, digest_size=length or 1).hexdigest()[: 2 * length]
+        given = Ticket.from_json(json.dumps({**fields, "signature": made}))
+        assert given.is_of(model._key) is is_known
+        assert given.is_of(model._key, short=True) is (length in (8, 16))
+    short = blake2b(content, key=model._key, digest_size=8).hexdigest()
+    text = json.dumps({**fields, "signature": short})
+    assert json.loads(Ticket.from_json(text).to_json())["signature"] == short
+    with pytest.raises(TicketError, match="not issued by this model"):
+        model.learn(Ticket.from_json(text), 0.5)
+    header, arrays = model.contents()
+    later = gw.Groupwise.restored(header, arrays)
+    with pytest.raises(TicketError, match="not issued by this model"):
+        later.learn(Ticket.from_json(text), 0.5)
+    del header["short_signatures"]  # as files of that time are
+    earlier = gw.Groupwise.restored(*gw.Groupwise.restored(header, arrays).contents())
+    earlier.learn(Ticket.from_json(text), 0.5)
+    assert earlier.regret()["sex=male"]["rounds"] == 1.0

@@ -151,7 +151,7 @@ def test_parts_have_short_names_too():
     assert part_called("learner", "forward", penalty=0.5) == Ridge(0.5, forward=True)
     assert part_called("aggregator", "specialists") == gw.aggregators.Specialists()
     assert part_called("aggregator", "prod") == gw.aggregators.Prod()
-    with pytest.raises(ConfigurationError, match=r"no learner 'lasso'.*one of ridge, forward"):
+    with pytest.raises(ConfigurationError, match=r"no learner 'lasso'.*one of portfolio, ridge"):
         part_called("learner", "lasso")
 
 

@@ -10,7 +10,7 @@ import math
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -31,11 +31,20 @@ Arrays = dict[str, NDArray[Any]]
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Arrays) -> None:
     """Write a snapshot; the file at ``path`` is the old one or the whole new one at any moment."""
+    with replaced(Path(path), SnapshotError) as part, part.open("wb") as file:
+        _write(file, header, arrays)
+
+
+def to_bytes(header: dict[str, Any], arrays: Arrays) -> bytes:
+    """What ``write`` writes."""
+    file = io.BytesIO()
+    _write(file, header, arrays)
+    return file.getvalue()
+
+
+def _write(file: IO[bytes], header: dict[str, Any], arrays: Arrays) -> None:
     page = {"format": FORMAT, "schema": SCHEMA, "arrays": sorted(arrays), **header}
-    with (
-        replaced(Path(path), SnapshotError) as part,
-        zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive,
-    ):
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(HEADER, EPOCH), json.dumps(page))
         for key in sorted(arrays):
             with archive.open(_member(key), "w", force_zip64=True) as member:
@@ -51,6 +60,11 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
                 data += file.read()
     except OSError as error:
         raise SnapshotError(f"Cannot read {path}: {error.strerror or error}.") from None
+    return from_bytes(data, path)
+
+
+def from_bytes(data: bytes, path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """The same of a file's content; ``path`` is for messages."""
     if not data.startswith(MAGIC):
         kind = "not a groupwise snapshot" if data else "empty"
         raise SnapshotError(f"{path} is {kind}. Give a file written by model.save(path).")

@@ -53,14 +53,12 @@ class Groupwise(Locked):
     learner : the per-group learner, or a list of them: the guarantee is then against the best of
         them on each group. The best known by default: ``learners.portfolio(loss)``.
     aggregator : the best known by default: ``aggregators.Prod()`` for square loss, ``Specialists``
-        for log loss, and ``AdaNormalHedge`` where they do not apply: another loss, a floor for log
-        loss, ``play="mean"`` or ``"sample"``, ``clip=False``.
-    loss : ``losses.Square(low, high)`` with the range of your labels; ``losses.Log()`` for
-        probabilities.
+        for log loss, ``AdaNormalHedge`` where they do not apply (other losses, plays, no clipping).
+    loss : ``losses.Square(low, high)``, the range of your labels; ``losses.Log()``, probabilities.
     features : None for every field; a list of names; or {name: (low, high)} to scale to [0, 1],
         {name: None} for text or for a number as it is, {name: gw.hashed(n)} for text with very many
-        values. Makers may stand in the list (``gw.past``, ``gw.hinges``, ``gw.encoded``,
-        ``gw.calendar``), and mappings too; makers alone mean every field and what they make.
+        values. Makers (``gw.past``, ``gw.hinges``, ``gw.encoded``, ``gw.calendar``) and mappings
+        may stand in the list; makers alone mean every field and what they make.
     indicators : append a 0/1 feature for each declared group that is not a one-hot level already.
     intercept : put a feature first that is 1 in every row, so that linear models have an intercept,
         whatever the other features are. Learners of actions have none.
@@ -74,15 +72,13 @@ class Groupwise(Locked):
     seed : names all the randomness there is.
     prior : {group name: mass}. A mass is fixed when its group appears: the one named here, or 1, or
         for the n-th group from ``gw.pairs`` or ``intersections`` 1/n(n + 1). All pairs together
-        then weigh less than one declared group, whose certificates hardly pay for them. None gives
-        the always-on group a mass of 4 where learners lean to it (``Ridge(everybody=True)``).
+        then weigh less than one declared group. None gives always-on 4 where learners lean to it.
     recalibrate : True to map probabilities to better ones, with a map per group (``gw.Platt``), or
         ``gw.Gap(rate)``, which brings every group's mean gap to 0; for ``losses.Log()``.
     intersections : 2 adds the intersection of every two declared groups, as they are first seen.
     experts : columns with predictions of other models, in the label's units; with log loss, of the
         probability of 1, or of the second class. Each is an expert of every group, and no feature
-        unless it is named among these: on no group is the loss much above its own, by a certificate
-        (``model.regret(against=column)``).
+        unless named among these: ``model.regret(against=column)`` is what it loses less at most.
 
     >>> import groupwise as gw
     >>> model = gw.Groupwise([gw.by("sex"), gw.by("smoker")], loss=gw.losses.Square(0, 50_000))
@@ -101,6 +97,8 @@ class Groupwise(Locked):
     After every label and for every group, regret ≤ certificate, as ``model.regret()`` shows both.
     """
 
+    _short_signatures = True
+    """May it have issued tickets whose signature is short? Those of earlier versions may."""
     changing = ("_encoder", "_derived", "_registry", "_reduction", "_settled", "_next", "_version")
 
     def __init__(
@@ -152,6 +150,7 @@ class Groupwise(Locked):
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)
         self._key = os.urandom(KEY_BYTES)
+        self._short_signatures = False
         self._next = 0
         self._settled = Settled()
         self._version = 0
@@ -193,8 +192,13 @@ class Groupwise(Locked):
             except TooLargeError:
                 raise encoder.refusal(whole, derived or ()) from None
             self._next = number + issue
-            issued = self.loss, self._version, self._key, owner, awake, encoded
-            return Ticket(number, dict(row), members, weights, play, *issued, derived=derived)
+            loss, version, key = self.loss, self._version, self._key
+            ticket = Ticket(
+                number, dict(row), members, weights, play, loss, version, key, owner, awake, encoded
+            )
+            if derived is not None:
+                ticket.derived = derived
+            return ticket
         finally:
             if mine:
                 lock.free.append(True)
@@ -278,7 +282,7 @@ class Groupwise(Locked):
         if ticket.issuer is self._key:
             issued = number < self._next
         else:  # through a file or as text, perhaps after the snapshot that this model came from
-            issued = ticket.issuer in (self._key, ticket.signature(self._key))
+            issued = ticket.is_of(self._key, self._short_signatures)
         if not issued:
             raise TicketError(
                 f"Ticket {number} was not issued by this model. Settle it with the model that "
@@ -493,6 +497,7 @@ class Groupwise(Locked):
             **self._registry.to_dict(),
             "encoder": self._encoder.to_dict(),
             "key": self._key.hex(),
+            "short_signatures": self._short_signatures,
             "next": self._next,
             "settled": [list(pair) for pair in self._settled.intervals],
             "version": self._version,
@@ -507,6 +512,7 @@ class Groupwise(Locked):
             model._derived.load(header["derived"], arrays)
         model._registry.restore(header)
         model._key = bytes.fromhex(header["key"])
+        model._short_signatures = bool(header.get("short_signatures", True))
         model._next = int(header["next"])
         model._settled = Settled(header["settled"])
         model._version = int(header["version"])

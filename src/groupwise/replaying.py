@@ -171,9 +171,10 @@ class Replay:
 
     ``loss`` is that of the prediction; ``expected_loss`` its expectation over the aggregator's
     draw, the same where nothing is drawn. ``advice`` and ``weights`` have a row for every non-zero
-    of the membership, row by row (CSR order), and a column per learner where there are several;
-    None where not kept. ``path`` says which way was taken: "compiled" or "python". Where the loss
-    names classes, ``prediction`` has a column for each of ``classes``, and ``advice`` a last axis.
+    of the membership, row by row (CSR order), and a column per learner where there are several,
+    then per expert; None where not kept. ``path`` says which way was taken: "compiled" or "python".
+    Where the loss names classes, ``prediction`` has a column for each of ``classes``, and
+    ``advice`` a last axis.
     """
 
     prediction: Vector

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from hashlib import blake2b
+from hmac import compare_digest
 from operator import itemgetter
 from types import NoneType
 from typing import Any
@@ -23,7 +24,9 @@ from groupwise.groups.values import value_name
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Awake, Play, Recalibrated, Row
 
-SIGNATURE_BYTES = 8
+SIGNATURE_BYTES = 16
+SHORT_BYTES = 8
+"""So long were signatures once; models of that time still know theirs."""
 LONGEST = 300
 """So much is quoted of what is wrong with a text."""
 UNKNOWN = -2
@@ -37,9 +40,9 @@ class Ticket:
     Read it, keep it, do not change it. ``groups`` maps the awake groups, new ones included, to the
     row's weights in them, by name; where two have the same name, ``names`` and ``memberships`` show
     both. ``advice`` and ``weights`` (the aggregator's) have a row per awake group,
-    in that order, and a column per learner where a group has several. ``prediction`` and ``advice``
-    are in the label's units; where classes are named, they are a mapping from these to their
-    probabilities, and have a last axis for them.
+    in that order, and a column per learner where a group has several, then per expert.
+    ``prediction`` and ``advice`` are in the label's units; where classes are named, they are a
+    mapping from these to their probabilities, and have a last axis for them.
     """
 
     number: int
@@ -65,6 +68,8 @@ class Ticket:
     """Was it written by groupwise 0.1, which knew groups by name alone?"""
     derived: Any = None
     """What makers made of the row, by name, from the labels settled then; None without makers."""
+    signed: bool = False
+    """Is ``issuer`` a signature?"""
 
     @property
     def whole(self) -> Mapping[str, Any]:
@@ -112,10 +117,21 @@ class Ticket:
             **({} if self.derived is None else {"derived": dict(self.derived)}),
         }
 
-    def signature(self, key: bytes) -> bytes:
+    def signature(self, key: bytes, length: int = SIGNATURE_BYTES) -> bytes:
         """What proves that the model with this key issued a ticket with this content."""
         text = json.dumps(self.content(), sort_keys=True)
-        return blake2b(text.encode(), key=key, digest_size=SIGNATURE_BYTES).digest()
+        return blake2b(text.encode(), key=key, digest_size=length).digest()
+
+    def is_of(self, key: bytes, short: bool = False) -> bool:
+        """Did the model with this key issue it? ``short`` allows for a signature as they once were.
+
+        How long the answer takes says nothing of the key.
+        """
+        if not self.signed and len(self.issuer) == len(key):
+            return compare_digest(self.issuer, key)
+        lengths = (SIGNATURE_BYTES, SHORT_BYTES)[: 1 + short]
+        known = len(self.issuer) in lengths
+        return known and compare_digest(self.issuer, self.signature(key, len(self.issuer)))
 
     def __repr__(self) -> str:
         groups = ", ".join(self.names)
@@ -123,7 +139,7 @@ class Ticket:
 
     def to_json(self) -> str:
         """The ticket as text, to be settled by another process."""
-        signed = len(self.issuer) == SIGNATURE_BYTES
+        signed = self.signed or len(self.issuer) == SHORT_BYTES
         signature = self.issuer if signed else self.signature(self.issuer)
         return json.dumps({**self.content(), "signature": signature.hex()})
 
@@ -152,6 +168,7 @@ class Ticket:
                 wants_label=bool(fields["wants_label"]),
                 by_name="members" not in fields,
                 derived=_derived(fields.get("derived")),
+                signed=True,
             )
         except Exception as error:  # whatever a text can be made to hold
             raise TicketError(
@@ -174,6 +191,7 @@ class Ticket:
             self.wants_label,
             self.by_name,
             None if self.derived is None else dict(self.derived),
+            self.signed,
         )
 
 

@@ -266,7 +266,8 @@ def part_to_save(part: object) -> dict[str, Any]:
         raise SnapshotError(
             f"{name_of(part)} cannot be saved in a snapshot: only groupwise's own learners and "
             "aggregators can, and those of yours that groupwise.register knows. Keep "
-            "the stream and replay it, or use learners.Ridge."
+            "the stream and replay it, use learners.Ridge, or log what your model predicts and "
+            "give the column as an expert, experts=[...]."
         )
     return fields
 
@@ -294,7 +295,7 @@ def learners_called(name: str, loss: Loss, **parameters: Any) -> list[Any]:
     """The learners that have this name: one of ``PARTS``, or the portfolio for a loss.
 
     >>> len(learners_called("portfolio", Square(), penalty=0.1))
-    2
+    3
     """
     if name == PORTFOLIO:
         return portfolio(loss, **parameters)

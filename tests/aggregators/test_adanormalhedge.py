@@ -12,6 +12,7 @@ from groupwise.kernels import rounds
 from groupwise.kernels.stretch import addressed
 from groupwise.protocols import Awake
 from groupwise.reduction import Reduction
+from tests.plain import PLAIN
 from tests.streams import hedge_weight
 
 SQUARE = gw.losses.Square()
@@ -149,7 +150,7 @@ def test_experts_without_weight_share_in_a_stream_too(prior):
     stream = [*alone, *lost, ([0.25, 0.75, 0], 1.0)]
     membership = np.array([awake for awake, _ in stream], dtype=float)
     label = np.array([y for _, y in stream])
-    result = gw.replay(np.ones((len(stream), 1)), label, membership, prior=prior)
+    result = gw.replay(np.ones((len(stream), 1)), label, membership, prior=prior, **PLAIN)
     expected = np.array([0.25, 0.75]) * (prior[:2] if prior else 1)
     assert result.weights is not None
     assert result.weights[-2:] == pytest.approx(expected / expected.sum(), abs=1e-15)
@@ -193,7 +194,7 @@ def test_no_sequence_of_losses_breaks_the_bound(seed, fractional):
 def test_a_drawn_expert_is_drawn_by_weight():
     model = gw.Groupwise(
         [gw.weight("a"), gw.weight("b")], play="sample", features=["one"], indicators=False,
-        always_on=False, seed=5,
+        always_on=False, seed=5, **PLAIN,
     )  # fmt: skip
     for a, b, y in [(1.0, 0.0, 0.9), (0.0, 1.0, 0.1), (1.0, 0.5, 0.8), (0.3, 1.0, 0.6)] * 2:
         model.learn_one({"a": a, "b": b, "one": 1.0}, y)

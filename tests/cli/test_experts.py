@@ -81,7 +81,7 @@ def test_settings_ask_for_the_same(finished, tmp_path):
 
 
 def test_a_snapshot_goes_on_with_the_columns_under_whatever_name(finished, tmp_path):
-    folder, data, _ = finished
+    _, data, _ = finished
     rows = rows_of()
     write_rows(tmp_path / "first.csv", HEADER, rows[:120])
     renamed = (*HEADER[:4], "b", "a")

@@ -57,7 +57,7 @@ def test_the_numbers_are_those_of_the_model(finished):
     frame = pd.read_csv(data)
     model = gw.Groupwise(
         [gw.by("sex"), gw.by("city")],
-        features={"age": (frame.age.min(), frame.age.max())},
+        features=[{"age": (frame.age.min(), frame.age.max())}, gw.hinges()],
         loss=gw.losses.Square(frame.pay.min(), frame.pay.max()),
     )
     expected = [model.predict_one(row) for row in _learned(model, frame)]
@@ -159,7 +159,8 @@ def test_order_sorts_the_rows(tmp_path):
     by_hand = write_rows(
         tmp_path / "sorted.csv", ("sex", "city", "age", "pay"), [rows[i] for i in ordered]
     )
-    for name, path, extra in (("a", data, ["--order", "age"]), ("b", by_hand, [])):
+    ordering = ["--order", "age", "--past", "none"]
+    for name, path, extra in (("a", data, ordering), ("b", by_hand, [])):
         succeed("run", path, "--target", "pay", "--out", tmp_path / name, *extra)
     assert regret_of(tmp_path / "a") == regret_of(tmp_path / "b")
     found = predictions_of(tmp_path / "a" / "predictions.csv")
@@ -187,7 +188,7 @@ def test_many_values_of_a_group_column(tmp_path, monkeypatch):
     rows = regret_of(out)
     assert len(rows) == 10_003
     assert rows["shop=s77"]["rounds"] == 2
-    assert len(json.loads((out / "regret.json").read_text("utf-8"))["settings"]["features"]) == 2
+    assert len(json.loads((out / "regret.json").read_text("utf-8"))["settings"]["features"]) == 3
 
 
 def test_a_text_column_with_too_many_levels_is_left_out(tmp_path):
@@ -219,3 +220,42 @@ def test_help_says_what_there_is():
     text = invoke("run", "--help").stdout
     for option in ("--target", "--groups", "--features", "--order", "--range", "--config", "--out"):
         assert option in text
+
+
+def test_algorithm_1_as_published(tmp_path):
+    """The preset is that of the library, on columns scaled as ever."""
+    data = people_file(tmp_path / "people.csv")
+    succeed("run", data, "--target", "pay", "--preset", "paper", "--out", tmp_path / "out")
+    model = gw.load(tmp_path / "out" / "model.gw")
+    paper = gw.presets.paper()
+    assert list(model.learners) == [paper["learner"]]
+    for name in ("aggregator", "play", "clip", "intercept", "max_levels"):
+        assert getattr(model, name) == paper[name]
+    assert not any(" above " in name for name in model.feature_names)
+    frame = pd.read_csv(data)
+    features = {"age": (frame.age.min(), frame.age.max()), "sex": None, "city": None}
+    loss = gw.losses.Square(frame.pay.min(), frame.pay.max())
+    same = gw.Groupwise([gw.by("sex"), gw.by("city")], features=features, loss=loss, **paper)
+    same.replay(frame, "pay")
+    assert same.regret()["always_on"]["loss"] == model.regret()["always_on"]["loss"]
+    other = tmp_path / "other"
+    given = "--preset", "paper", "--learner", "forward"
+    succeed("run", data, "--target", "pay", *given, "--out", other)
+    assert gw.load(other / "model.gw").learners[0].forward
+    assert "There is no preset 'best': paper." in refused("run", data, "--preset", "best")
+
+
+def test_intersections_are_asked_for(tmp_path):
+    data = people_file(tmp_path / "people.csv")
+    out = tmp_path / "out"
+    succeed("run", data, "--target", "pay", "--intersections", "2", "--out", out)
+    model = gw.load(out / "model.gw")
+    assert model.intersections == 2
+    assert any(" & " in name for name in model.group_names)
+    text = succeed("init", data, "--target", "pay").stdout
+    assert "intersections" not in tomllib.loads(text)
+    config = tmp_path / "settings.toml"
+    config.write_text(f"intersections = 2\n{text}")
+    succeed("run", data, "--config", config, "--out", tmp_path / "same")
+    assert regret_of(tmp_path / "same") == regret_of(out)
+    assert "Give 2 for every two groups" in refused("run", data, "--intersections", "3")

@@ -233,3 +233,23 @@ def test_a_date_that_nobody_declared_names_the_calendar():
 def test_bad_parameters(parameters):
     with pytest.raises(FeatureError):
         gw.calendar(**{"column": "d", **parameters})
+
+
+def test_text_in_another_format():
+    maker = gw.calendar("d", PARTS, format="%d.%m.%Y %H:%M")
+    one, other = (gw.Groupwise([], features=[maker]) for _ in range(2))
+    moments = [datetime.datetime(2024, 1, 31, 7, 30), datetime.datetime(2024, 2, 1, 0, 5)]
+    texts = [moment.strftime("%d.%m.%Y %H:%M") for moment in moments]
+    for moment, text in zip(moments, texts, strict=True):
+        ticket = one.predict({"d": text})
+        check(ticket.derived.values(), expected(moment, moments[0]))
+        one.learn(ticket, 0.5)
+    other.replay(polars.DataFrame({"d": texts, "y": [0.5, 0.5]}), target="y")
+    assert_same(one, other)
+    with pytest.raises(FeatureError, match=r"such as %d\.%m\.%Y %H:%M has it"):
+        one.predict({"d": "2024-01-31"})
+    dates = gw.Groupwise([], features=[gw.calendar("d", format="%m/%d/%Y")])
+    assert dates.predict({"d": "2/1/2024"}).derived["d hour"] is None
+    for bad in ("%H:%M", "", 3, "%d/%m"):
+        with pytest.raises(FeatureError, match="day, month and year"):
+            gw.calendar("d", format=bad)  # type: ignore[arg-type]

@@ -100,12 +100,10 @@ def test_the_row_of_a_frame_is_named(make, column):
 
 def test_a_column_that_is_not_there():
     experts = Experts(["theirs"], PAY, clip=True)
-    for read, given in [
-        (experts.of_row, {"u": 1.0}),
-        (experts.of_frame, Table(polars.DataFrame({"u": [1.0]}))),
-    ]:
-        with pytest.raises(FeatureError, match=r"has no \w+ 'theirs', which holds an expert's"):
-            read(given)
+    with pytest.raises(FeatureError, match="row has no field 'theirs', which holds an expert's"):
+        experts.of_row({"u": 1.0})
+    with pytest.raises(FeatureError, match="no column 'theirs', which holds an expert's"):
+        experts.of_frame(Table(polars.DataFrame({"u": [1.0]})))
 
 
 @pytest.mark.parametrize("given", [np.ones(3), np.ones((4, 1)), ["1", "2", "3", "4"]])

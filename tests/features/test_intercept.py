@@ -132,7 +132,8 @@ def test_models_of_before_have_none(schema):
 
 def test_it_alone_is_enough():
     """Then every group's model is its mean, shrunk by the penalty."""
-    model = gw.Groupwise([gw.by("kind")], features=[], indicators=False)
+    ridge = gw.learners.Ridge()
+    model = gw.Groupwise([gw.by("kind")], ridge, features=[], indicators=False)
     for label in (0.5, 1.0, 0.3):
         model.learn_one({"kind": "a"}, label)
     assert model.predict({"kind": "a"}).advice.tolist() == pytest.approx([1.8 / 4] * 2)

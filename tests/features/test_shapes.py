@@ -34,11 +34,19 @@ class Settled:
             knot = values[int(position * len(values))]
             places = [place for place, _ in self.knots]
             if values[0] < knot < values[-1] and knot not in places:
-                self.knots.append((knot, values[-1] - values[0]))
+                span = values[-1] - values[0]
+                unit = next(2.0**k for k in range(-60, 60) if 2.0**k > span)
+                self.knots.append((knot, unit))
         self.had |= positions
 
     def expected(self, x):
-        return [max(x - knot, 0.0) / span for knot, span in self.knots]
+        return [max(x - eight_digits(knot), 0.0) / unit for knot, unit in self.knots]
+
+
+def eight_digits(x):
+    """The number with eight binary digits that is closest."""
+    step = next(Fraction(2) ** k for k in range(-60, 60) if Fraction(2) ** (k + 8) > abs(x))
+    return float(round(Fraction(x) / step) * step)
 
 
 @pytest.mark.parametrize("late", [0, 3, 40])
@@ -52,7 +60,7 @@ def test_knots_are_quantiles_of_what_was_settled(late):
         ticket = one.predict(row)
         for name, settled in fields.items():
             made = [v for k, v in ticket.derived.items() if k.startswith(f"{name} above ")]
-            np.testing.assert_allclose(made, settled.expected(row[name]), rtol=1e-14)
+            assert made == settled.expected(row[name])
         waiting.append((ticket, row, y))
         while len(waiting) > late:
             chosen, its_row, label = waiting.pop(generator.randrange(len(waiting)))
@@ -129,7 +137,7 @@ def test_missing_numbers_bend_nothing_and_count_for_nothing():
     one, other = (gw.Groupwise([], features=features) for _ in range(2))
     tickets = loop(one, rows)
     assert tickets[7].derived == {}
-    assert tickets[8].derived == {"x above 4": 4.0 / 6.0}
+    assert tickets[8].derived == {"x above 4": 4.0 / 8.0}
     assert tickets[9].derived == {"x above 4": 0.0}
     other.replay(polars.DataFrame(rows), target="y")
     assert_same(one, other)
@@ -199,3 +207,10 @@ def test_bad_columns():
     with pytest.raises(FeatureError, match="bend the same columns"):
         gw.Groupwise([], features=[gw.hinges("a"), gw.hinges()])
     assert gw.hinges("a", {10: 3}) == gw.hinges(["a"], [(10, [0.25, 0.5, 0.75])])
+
+
+def test_hinges_are_in_units_of_the_declared_range():
+    one = gw.Groupwise([], features=[{"x": (0, 64)}, gw.hinges(knots=[(4, 1)])])
+    for x in (16, 24, 32, 56):
+        one.learn_one({"x": x}, 0.5)
+    assert one.predict({"x": 48}).derived == {"x above 32": 0.25}

@@ -7,7 +7,8 @@ import pytest
 from groupwise.aggregators import Prod
 from groupwise.errors import ConfigurationError, DataError
 from groupwise.features import hashed
-from groupwise.files.plan import guess_target, make_plan, spans_constant
+from groupwise.files.plan import guess_target, make_plan
+from groupwise.files.proposals import spans_constant
 from groupwise.files.scan import scan
 from groupwise.files.settings import Request, read_config
 from groupwise.files.source import opened

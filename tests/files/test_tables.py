@@ -138,7 +138,7 @@ def test_an_expert_beside_us():
 def test_a_sentence_about_an_expert():
     assert PAY.beside(EXPERT, "mine") == (
         "Expert mine is typically off by 0.5292 on everybody, groupwise by 0.5354. Groupwise is "
-        "worse on 1 of 3 groups, most on a: by 0.6, not 0.4."
+        "worse on 1 of 3 groups, most on a: off by 0.6 rather than 0.4."
     )
     better = [{**one, "loss of mine": 99.0} for one in EXPERT[1:3]]
     assert PAY.beside(better, "mine") == "On no group is groupwise noticeably worse than mine."

@@ -194,6 +194,8 @@ class Stream:
             "seed": int(draw.integers(1000)),
             **kinds.aggregation(draw, self.loss),
         }
+        self.said = draws.predictions(draw, rows, self.loss.low, self.loss.high)
+        options["experts"] = list(self.said)
         if with_texts:  # a text that is a feature is always there
             for name in self.groups.texts[:2]:
                 self.groups.fields[name] = [value or "v0" for value in self.groups.fields[name]]
@@ -233,7 +235,7 @@ class Stream:
 
     def row(self, t):
         """The t-th row as the model gets it."""
-        numbers = {name: float(values[t]) for name, values in self.table.items()}
+        numbers = {name: float(values[t]) for name, values in (self.table | self.said).items()}
         return {**numbers, **{name: values[t] for name, values in self.groups.fields.items()}}
 
     def features(self, row):
@@ -250,16 +252,17 @@ class Books:
 
     def __init__(self):
         self.rows, self.labels, self.weights = [], [], []
-        self.lost, self.power, self.experts = [], [], []
+        self.lost, self.power, self.experts, self.said = [], [], [], []
 
-    def add(self, weight, row, label, power, lost, experts):
-        """A round: its features and label, what was played, what each learner lost."""
+    def add(self, weight, row, label, power, lost, experts, said=()):
+        """A round: its features and label, what was played, what each learner lost, and others."""
         self.rows.append(row)
         self.labels.append(label)
         self.weights.append(weight)
         self.power.append(weight * power)
         self.lost.append(weight * lost)
         self.experts.append([weight * one for one in experts])
+        self.said.append([weight * one for one in said])
 
     def best(self, linear, span, blur=0):
         """What the best linear model, or else the best of the group's learners, lost."""
@@ -318,10 +321,12 @@ class Trial:
             lost = loss_of(loss, ticket.prediction, label)
         row = self.stream.features(ticket.row)
         power = (label / (loss.high - loss.low)) ** 2
-        advice = now.advice.reshape(len(now.names), len(self.model.learners))
+        own = now.advice.shape[-1] - len(self.model.experts) if now.advice.ndim > 1 else 1
+        advice = now.advice.reshape(len(now.names), own + len(self.model.experts))
         for (name, weight), said in zip(ticket.groups.items(), advice, strict=True):
-            experts = [loss_of(loss, float(a), label) for a in said]
-            self.books.setdefault(name, Books()).add(weight, row, label, power, lost, experts)
+            each = [loss_of(loss, float(a), label) for a in said]
+            sums = weight, row, label, power, lost, each[:own], each[own:]
+            self.books.setdefault(name, Books()).add(*sums)
         self.settled += 1
 
     def check(self):
@@ -361,6 +366,23 @@ class Trial:
             if not held:
                 beneath = -blurred <= room
                 self.found.require(False, f"certificate, {kind}{BENEATH * beneath}", *about)
+
+        self.check_experts(unit)
+
+    def check_experts(self, unit):
+        """The same of what is claimed against other models."""
+        for k, name in enumerate(self.model.experts):
+            for line in self.model.regret(against=name):
+                books = self.books[line["group"]]
+                theirs, ours = math.fsum(one[k] for one in books.said), math.fsum(books.lost)
+                near = ROUNDING * (1 + math.fsum(books.weights)) + 1e-9 * (theirs + ours) + TINY
+                about = f"[{name}, {self.settled} labels]", line, theirs, ours, self.describe()
+                right = abs(line["best_loss"] / unit - theirs) <= near
+                self.found.require(right or not self.model.clip, "expert's loss", *about)
+                held = ours - theirs <= line["certificate"] / unit + near
+                claimed = line["status"] in PROVED
+                self.found.require(held or not claimed, "certificate against an expert", *about)
+                self.found.count(f"against: {line['status']}")
 
     def describe(self):
         """The stream, in a few words."""

@@ -128,6 +128,16 @@ def learners(draw, one=ridge):
     return [*found, Mean()] if draw.random() < 0.03 else found
 
 
+def predictions(draw, rows, low, high):
+    """What other models say of rows, {name: numbers}: mostly none, near the range or far off."""
+    span, found = high - low, {}
+    for k in range(choose(draw, [0, 1, 2], [6, 2, 1])):
+        wide = choose(draw, [0.2, 1.0, 1e6])
+        said = low + span * (0.5 + wide * draw.normal(size=rows))
+        found[f"said{k}"] = np.where(np.isfinite(said), said, high)
+    return found
+
+
 class Mean:
     """A learner in Python: the mean of the labels so far."""
 

@@ -130,6 +130,14 @@ def model_for(draw, stream):
         options["recalibrate"] = draws.choose(draw, [True, gw.Gap(0.1)])
     if loss.nodes > 1:
         options["learner"] = draws.logistic(draw)
+    else:
+        rows = [len(chunk[TARGET]) for chunk in stream.chunks]
+        said = draws.predictions(draw, sum(rows), 0.0, 1.0)
+        ends = np.cumsum(rows)[:-1]
+        for name, column in said.items():
+            for chunk, some in zip(stream.chunks, np.split(column, ends), strict=True):
+                chunk[name] = some.tolist()
+        options["experts"] = list(said)
     return gw.Groupwise(chosen, **options, **draws.intercept(draw.random() < 0.6))
 
 

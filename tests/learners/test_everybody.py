@@ -151,6 +151,6 @@ def test_without_an_always_on_group_both_are_the_same() -> None:
 
 def test_everybody_is_true_or_false_or_only() -> None:
     with pytest.raises(ConfigurationError, match='everybody must be True, False or "only", not 1'):
-        Ridge(everybody=1)
+        Ridge(everybody=1)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="not 'instead'"):
         Ridge(everybody="instead")

@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pandas
@@ -31,7 +32,7 @@ def stream(count=120, seed=0, loss="square"):
         u = generator.normal()
         truth = float(np.clip(0.3 * u + (ord(kind) - 98) / 2 + 0.5, -1, 3))
         near, wild = truth + 0.3 * generator.normal(), 4 * generator.normal()
-        label = float(np.clip(truth + 0.4 * generator.normal(), -1, 3))
+        label: Any = float(np.clip(truth + 0.4 * generator.normal(), -1, 3))
         if loss in ("log", "classes"):
             near, wild = 1 / (1 + math.exp(-near)), float(generator.integers(2))
             yes = generator.random() < near
@@ -128,8 +129,9 @@ def test_arrays_give_what_rows_give():
     assert result.path == "compiled"
     assert result.advice is not None
     assert result.advice.shape[1] == 5
+    wrong: Any = [y]
     with pytest.raises(ConfigurationError, match="experts must be a mapping"):
-        gw.replay(x, y, membership, loss=LOSSES["square"], experts=[y])
+        gw.replay(x, y, membership, loss=LOSSES["square"], experts=wrong)
 
 
 @pytest.mark.parametrize("loss", ["square", "log"])
@@ -160,7 +162,7 @@ def test_late_labels_in_any_order_through_text_and_files(tmp_path):
     rounds = list(stream())
     tickets = [model.predict(row) for row, _ in rounds]
     texts = [other.predict(row).to_json() for row, _ in rounds]
-    lost = {}
+    lost: dict[str, Any] = {}
     for step, i in enumerate(np.random.default_rng(0).permutation(len(rounds)).tolist()):
         row, label = rounds[i]
         model.learn(tickets[i], label)
@@ -184,7 +186,8 @@ def test_late_labels_in_any_order_through_text_and_files(tmp_path):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_what_an_expert_lost_on_every_group(loss):
-    model, lost, rounds = model_with(loss), {}, list(stream(loss=loss))
+    model, rounds = model_with(loss), list(stream(loss=loss))
+    lost: dict[tuple[str, str], list[float]] = {}
     for row, label in rounds:
         ticket = model.predict(row)
         model.learn(ticket, label)
@@ -251,7 +254,7 @@ def test_the_certificate_is_that_of_the_learner_for_which_it_is_least():
     assert beaten["regret"] <= beaten["certificate"] + 1e-9
 
 
-AGGREGATORS = {
+AGGREGATORS: dict[str, dict[str, Any]] = {
     "prod": {"aggregator": gw.aggregators.Prod()},
     "specialists": {"aggregator": gw.aggregators.Specialists()},
     "mean": {"aggregator": gw.aggregators.AdaNormalHedge(), "play": "mean"},
@@ -266,7 +269,8 @@ def test_no_adversary_makes_us_much_worse_than_an_expert(seed, aggregator, late)
     """Labels are where the expert is right and we are wrong, or as far off as can be."""
     generator = np.random.default_rng(seed)
     model = model_with(learner=gw.learners.Ridge(0.1), seed=seed, **AGGREGATORS[aggregator])
-    waiting, lost = [], {}
+    waiting: list[Any] = []
+    lost: dict[str, Any] = {}
     for t, (row, label) in enumerate(stream(80, seed)):
         ticket = model.predict(row)
         guess = ticket.prediction
@@ -356,7 +360,9 @@ def test_beside_learners_in_python_and_without_a_class_to_compare_with():
 
 @pytest.mark.parametrize("layer", [True, gw.Gap(0.1)], ids=["map", "gap"])
 def test_recalibration_is_part_of_the_certificate(layer):
-    model, ours, theirs = model_with("log", recalibrate=layer), [], []
+    model = model_with("log", recalibrate=layer)
+    ours: list[float] = []
+    theirs: list[float] = []
     for row, label in stream(loss="log"):
         ticket = model.predict(row)
         model.learn(ticket, label)

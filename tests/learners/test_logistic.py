@@ -296,7 +296,13 @@ def test_log_loss_has_it_by_default():
     model = gw.Groupwise([gw.by("sex")], loss=Log())
     assert model.learners == (Logistic(),)
     assert model.aggregator == gw.aggregators.Specialists()
-    assert gw.Groupwise([gw.by("sex")]).learners == (Ridge(),)
+    numbers = gw.Groupwise([gw.by("sex")])
+    assert numbers.learners == tuple(gw.learners.portfolio(gw.losses.Square()))
+    assert numbers.aggregator == gw.aggregators.Prod()
+    assert numbers.prior == {"always_on": 4.0}
+    drawn = gw.Groupwise([gw.by("sex")], learner=Ridge(), play="sample")
+    assert drawn.aggregator == gw.aggregators.AdaNormalHedge()
+    assert drawn.prior == {}
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,9 @@ def test_made_data_are_made_once():
 def choose(**given):
     left_open = {
         "intersections": 1,
-        "learner": "ridge",
-        "aggregator": "adanormalhedge",
+        "preset": "paper",
+        "learner": None,
+        "aggregator": None,
         "forward": False,
         "play": None,
         "clip": False,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import groupwise as gw
+from tests.plain import PLAIN
 from tests.streams import BruteForce, random_arrays, random_row
 
 
@@ -83,7 +84,7 @@ def test_all_losses_are_in_the_labels_units():
 def test_the_baseline_is_the_always_on_groups_own_learner():
     x, y, membership = random_arrays(seed=5)
     membership[:, 2] = 1.0
-    result = gw.replay(x, y, membership, names=["a", "b", "always_on", "d"])
+    result = gw.replay(x, y, membership, names=["a", "b", "always_on", "d"], **PLAIN)
     entries = np.cumsum(membership.sum(axis=1)).astype(int)
     before = np.append(0, entries[:-1])
     position = before + membership[:, :2].sum(axis=1).astype(int)
@@ -192,6 +193,7 @@ def test_the_delay_term_is_what_playing_early_has_cost():
         [gw.by("colour"), gw.by("shape"), gw.weight("part"), gw.weight("new")],
         indicators=False,
         intercept=False,
+        **PLAIN,
     )
     brute = BruteForce()
     generator = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from groupwise.cli import data, reproduce, snapshots
+from groupwise.cli import data, reproduce, serve, snapshots, token
 from groupwise.cli.options import warn
 from groupwise.errors import GroupwiseError
 from groupwise.extras import needed_by
@@ -25,6 +25,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "predict": snapshots.predict,
     "learn": snapshots.learn,
     "compare": data.compare,
+    "serve": serve.command,
+    "token": token.command,
     "reproduce": reproduce.command,
 }
 

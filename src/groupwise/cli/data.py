@@ -14,6 +14,7 @@ from groupwise.cli.options import (
     Experts,
     FeaturesText,
     GroupsText,
+    Intersections,
     Jobs,
     LabelRange,
     LearnerName,
@@ -22,6 +23,7 @@ from groupwise.cli.options import (
     Order,
     PastText,
     Positive,
+    Preset,
     Target,
     Task,
     show_summary,
@@ -46,8 +48,10 @@ def run(
     label_range: LabelRange = None,
     order: Order = None,
     config: Config = None,
+    preset: Preset = None,
     learner: LearnerName = None,
     aggregator: AggregatorName = None,
+    intersections: Intersections = None,
     no_intercept: NoIntercept = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")] = Path(
         "groupwise-run"
@@ -80,8 +84,10 @@ def run(
         experts=expert,
         range=label_range,
         order=order,
+        preset=preset,
         learner=learner,
         aggregator=aggregator,
+        intersections=intersections,
         intercept=False if no_intercept else None,
     ) as (found, plan):
         warn(*plan.warnings)
@@ -174,8 +180,10 @@ def compare(
     label_range: LabelRange = None,
     order: Order = None,
     config: Config = None,
+    preset: Preset = None,
     learner: LearnerName = None,
     aggregator: AggregatorName = None,
+    intersections: Intersections = None,
     no_intercept: NoIntercept = False,
     out: Annotated[
         Path | None,
@@ -209,8 +217,10 @@ def compare(
         experts=expert,
         range=label_range,
         order=order,
+        preset=preset,
         learner=learner,
         aggregator=aggregator,
+        intersections=intersections,
         intercept=False if no_intercept else None,
     ) as (found, plan):
         warn(*plan.warnings)

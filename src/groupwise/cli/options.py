@@ -156,6 +156,20 @@ AggregatorName = Annotated[
         show_default=False,
     ),
 ]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="paper: Algorithm 1 as published, for numbers. Other options come first.",
+        show_default=False,
+    ),
+]
+Intersections = Annotated[
+    int | None,
+    typer.Option(
+        metavar="2", help="2 adds the intersection of every two groups.", show_default=False
+    ),
+]
 NoIntercept = Annotated[
     bool,
     typer.Option("--no-intercept", help="Add no feature that is 1 in every row."),
@@ -169,6 +183,42 @@ Snapshot = Annotated[
 ]
 Rows = Annotated[
     str, typer.Argument(metavar="ROWS", help="The rows, as run takes them.", show_default=False)
+]
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Ask a service, such as http://127.0.0.1:8088; MODEL is then a name there.",
+        show_default=False,
+    ),
+]
+TokenText = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        metavar="TOKEN",
+        envvar="GROUPWISE_TOKEN",
+        help="For the service, where it has tokens.",
+        show_default=False,
+    ),
+]
+Ids = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="With --url: the column that names rows. What is sent twice then counts once.",
+        show_default=False,
+    ),
+]
+Stored = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        metavar="FILE|postgresql://…",
+        help="Where everything is kept: an SQLite file, or a PostgreSQL database.",
+    ),
 ]
 
 

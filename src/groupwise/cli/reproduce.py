@@ -61,12 +61,20 @@ def command(
     engine: Annotated[
         str, typer.Option(help="local, ray, or the ray:// address of a cluster.")
     ] = "local",
+    preset: Annotated[
+        str, typer.Option(help="paper, or recommended: what models have by default.")
+    ] = "paper",
     aggregator: Annotated[
-        str, typer.Option(help="adanormalhedge or specialists.")
-    ] = "adanormalhedge",
+        str | None,
+        typer.Option(help="adanormalhedge, specialists or prod.", show_default=False),
+    ] = None,
     learner: Annotated[
-        str, typer.Option(help="ridge, forward, or portfolio: four ridges on every group.")
-    ] = "ridge",
+        str | None,
+        typer.Option(
+            help="ridge, forward, recommended, or portfolio: four ridges on every group.",
+            show_default=False,
+        ),
+    ] = None,
     intersections: Annotated[
         int, typer.Option(min=1, max=2, help="2 adds the intersections of every two groups.")
     ] = 1,
@@ -122,6 +130,7 @@ def command(
         jobs=jobs,
         engine=engine,
         settings=chosen_settings(
+            preset=preset,
             learner=learner,
             aggregator=aggregator,
             forward=forward,

@@ -5,8 +5,19 @@ from typing import Annotated
 
 import typer
 
-from groupwise.cli.options import ExpertsHere, Jobs, Rows, Snapshot, Target, tell, warn
-from groupwise.errors import OutputError
+from groupwise.cli.options import (
+    ExpertsHere,
+    Ids,
+    Jobs,
+    Rows,
+    Snapshot,
+    Target,
+    TokenText,
+    Url,
+    tell,
+    warn,
+)
+from groupwise.errors import ConfigurationError, OutputError
 
 
 def regret(
@@ -46,18 +57,29 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Write there, not to standard output.")
     ] = None,
+    url: Url = None,
+    token: TokenText = None,
+    id_column: Ids = None,
 ) -> None:
     """Predict rows with a snapshot: CSV with row, prediction and awake groups.
 
     Probabilities have columns such as probability:yes, one for the positive value of two, or one
     for each of several classes.
     Nothing is learned and the snapshot stays as it is. Labels in the rows are not looked at.
+    With --url a service predicts, and issues a ticket for every row.
     """
     from groupwise.files import snapshots
     from groupwise.files.source import opened
 
     with opened(rows) as source:
-        count = snapshots.predict(model, source, target, out, expert or ())
+        if url is None:
+            count = snapshots.predict(model, source, target, out, expert or ())
+        else:
+            from groupwise.client import Client
+            from groupwise.serve.remote import Remote
+
+            with Client(url, token, str(model)) as client:
+                count = Remote(client, id_column).predict(source, target, out)
     if out is not None:
         tell(out, f"{count:,} predictions in {out}")
 
@@ -75,16 +97,35 @@ def learn(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Do not wait for another process, but give up.")
     ] = False,
+    url: Url = None,
+    token: TokenText = None,
+    id_column: Ids = None,
 ) -> None:
     """Predict and learn further rows, and write the snapshot anew.
 
     The snapshot is replaced in one step when all rows are learned: until then, and whenever
     something goes wrong, it is the old one.
     Where another process is learning into it, this one waits until it has.
+    With --url a service predicts and learns the rows.
     """
     from groupwise.files import snapshots
     from groupwise.files.source import opened
 
+    if url is not None:
+        if out is not None or no_wait or jobs is not None:
+            raise ConfigurationError(
+                "--out, --jobs and --no-wait are for snapshots, without --url."
+            )
+        from groupwise.client import Client
+        from groupwise.serve.remote import Remote
+
+        with opened(rows) as source, Client(url, token, str(model)) as client:
+            found = Remote(client, id_column).learn(source, target)
+        told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(found.items()))
+        typer.echo(f"{sum(found.values()):,} labels sent: {told or 'none'}")
+        if found.keys() - {"settled", "already"}:
+            raise typer.Exit(1)
+        return
     place = model if out is None else out
 
     def waiting() -> None:

@@ -120,8 +120,8 @@ class GroupwiseRegressor(Regression, Remembering, base.MiniBatchRegressor):
         always-on group is the only one.
     range : (low, high) of the labels. None where it is unknown: advice is then not clipped,
         certificates are void, and ``label_range`` reports what was seen.
-    learner : the per-group learner, or a list of them; ``learners.Ridge()`` by default.
-    aggregator : ``aggregators.AdaNormalHedge()`` by default.
+    learner : the per-group learner, or a list of them; ``learners.portfolio(loss)`` by default.
+    aggregator : ``aggregators.Prod()`` by default.
     features : the fields to use, as in ``Groupwise``; None for all.
     indicators : whether each group is a 0/1 feature as well.
     intercept : whether to add a feature that is 1 in every row.
@@ -133,7 +133,7 @@ class GroupwiseRegressor(Regression, Remembering, base.MiniBatchRegressor):
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> model = preprocessing.StandardScaler() | GroupwiseRegressor(range=(0, 100))
     >>> evaluate.progressive_val_score(datasets.TrumpApproval().take(100), model, metrics.MAE())
-    MAE: 2.755491
+    MAE: 1.500932
 
     Guarantee
     ---------

@@ -134,8 +134,8 @@ class GroupwiseRegressor(Regression, Fitting, RegressorMixin, BaseEstimator):  #
         the always-on group is the only one. The columns of an array are called x0, x1, ….
     range : (low, high) of the labels. None where it is unknown: advice is then not clipped,
         certificates are void, and ``label_range_`` reports what was seen.
-    learner : the per-group learner, or a list of them; ``learners.Ridge()`` by default.
-    aggregator : ``aggregators.AdaNormalHedge()`` by default.
+    learner : the per-group learner, or a list of them; ``learners.portfolio(loss)`` by default.
+    aggregator : ``aggregators.Prod()`` by default.
     features : names or numbers of the columns to use, or {column: (low, high)}; None for all.
     indicators : whether each group is a 0/1 feature as well.
     intercept : whether to add a feature that is 1 in every row.

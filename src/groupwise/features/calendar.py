@@ -177,7 +177,7 @@ def moment_of(value: Any, maker: Calendar) -> Moment | None:
 
 
 def _no_date(maker: Calendar, value: object) -> FeatureError:
-    texts = "2024-05-01 or 2024-05-01T13:30" if maker.format is None else f"as {maker.format} has"
+    texts = "2024-05-01 or 2024-05-01T13:30" if maker.format is None else f"{maker.format} has it"
     return FeatureError(
         f"Field {maker.column!r} holds {value!r}, which gw.calendar cannot read. Give a datetime, "
         f"a date, or text such as {texts}."

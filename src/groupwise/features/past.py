@@ -25,6 +25,9 @@ from groupwise.groups.columns import Column, Table
 
 LONGEST = 10_000
 """No lag is longer: a key remembers so many labels."""
+GRID = 2.0**40
+"""Labels are rounded to this part of their range, so that differences of them are exact: where
+features depend on one another, they do so to the last digit, and hindsight can tell."""
 COUNT, SUM, LAST = range(3)
 """What is remembered of everybody with the same ``of``."""
 
@@ -215,6 +218,7 @@ class PastMemory:
 
     def note(self, level: Key | None, owner: Key | None, label: float) -> None:
         """Take note of a label of these keys."""
+        label = np.rint(label * GRID).item() / GRID
         overall = self.overall
         self.overall = [overall[COUNT] + 1.0, overall[SUM] + label]
         if owner is None:
@@ -253,7 +257,8 @@ class PastMemory:
             lags = np.array(self.maker.lags, dtype=np.int64)
             decays = np.array(self.maker.mean, dtype=np.float64)
             settings = self.maker.rises, self.setting.middle, lags, decays
-            run_past(level, owner, labels, *settings, records, owned, overall, made)
+            rounded = np.rint(labels * GRID) / GRID
+            run_past(level, owner, rounded, *settings, records, owned, overall, made)
             after.levels.scatter(levels, level, records)
             after.owners.scatter(owners, owner, owned)
             after.overall = overall.tolist()

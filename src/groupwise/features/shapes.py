@@ -1,9 +1,10 @@
 """Shapes: hinges, with which a linear model bends at knots that are found online."""
 
+import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ KNOTS = ((256, (0.05, 0.275, 0.5, 0.725, 0.95)),)
 """After so many rows, knots at these quantiles. The tails matter; more knots gain little."""
 MOST_ROWS = 100_000
 MOST_KNOTS = 1_000
+DIGITS = 8
+"""Binary digits of a knot: so few that ratios of differences of knots are simple fractions."""
 MOST_COLUMNS = 256
 """So many number fields have hinges where none are named: those that come first."""
 
@@ -86,10 +89,13 @@ def hinges(
     columns: str | Sequence[str] | None = None,
     knots: Sequence[tuple[int, int | Sequence[float]]] | Mapping[int, Any] = KNOTS,
 ) -> Hinges:
-    """A feature declaration: number fields bend at knots c, by the features [x − c]₊ / span.
+    """A feature declaration: number fields bend at knots c, by the features [x − c]₊.
 
-    Once a field was settled in so many rows, knots are put at quantiles of its values, and stay;
-    ``span`` is the range that is declared for the field, or else that of these values. At a later
+    x is the field as the model has it: scaled, where a range is declared for it. Where none is,
+    the hinge is divided by a power of 2 that is at least the range of these values. Once a field
+    was settled in so many rows, knots are put at quantiles of its values, to 8 binary digits, and
+    stay: the difference is then an exact one as a rule, so that where a group lies on one side of a
+    knot, its columns are dependent to the last digit, and hindsight can tell. At a later
     stage only quantiles are added that no earlier stage had. A knot lies strictly inside the range
     of these values, so that a field that is constant or 0/1 has none. A knot that is set along the
     stream is a feature that was 0 before: the best linear model in hindsight is one of all features
@@ -107,24 +113,40 @@ def hinges(
     >>> for age in (20, 30, 40, 70):
     ...     model.learn_one({"age": age}, 0.5)
     >>> model.predict({"age": 65}).derived
-    {'age above 40': 0.5}
+    {'age above 40': 0.390625}
     """
     return Hinges(columns, knots)  # type: ignore[arg-type]
 
 
 class Knot(NamedTuple):
-    """Where a field bends."""
+    """Where a field bends: at ``place``, in units of ``span`` from ``low``."""
 
     name: str
-    place: float
+    low: float
     span: float
+    place: float
+    unit: float
+    """By which the hinge is divided: a power of 2."""
+
+
+Number = TypeVar("Number", float, Floats)
+
+
+def above(x: Number, knot: Knot) -> Number:
+    """x − c, of a number or of all of a column."""
+    return ((x - knot.low) / knot.span - knot.place) / knot.unit
+
+
+def coarse(x: float) -> float:
+    """A number to so many binary digits."""
+    part, power = math.frexp(x)
+    return math.ldexp(round(math.ldexp(part, DIGITS)), power - DIGITS)
 
 
 def heights(x: Floats, knot: Knot) -> Floats:
-    """The hinge [x − c]₊ / span of every number of a column."""
+    """The hinge [x − c]₊ of every number of a column."""
     with np.errstate(over="ignore"):
-        found = np.minimum((x - knot.place) / knot.span, LARGEST)
-    return np.where(x <= knot.place, 0.0, found)
+        return np.clip(above(x, knot), 0.0, LARGEST)
 
 
 def number_in(value: Any) -> float | None:
@@ -174,9 +196,8 @@ class HingesMemory:
         made: dict[str, Any] = {}
         for field, knots in self.knots.items():
             x = number_in(row.get(field))
-            for name, place, span in knots:
-                above = 0.0 if x is None or x <= place else (x - place) / span
-                made[name] = min(above, LARGEST)
+            for knot in knots:
+                made[knot.name] = 0.0 if x is None else min(max(above(x, knot), 0.0), LARGEST)
         return made
 
     def check(self, column: str, value: Any) -> None:
@@ -220,17 +241,22 @@ class HingesMemory:
         """The knots to set when a field has these values: quantiles that no stage before had."""
         values = np.sort(values)
         low, high = float(values[0]), float(values[-1])
-        least, most = self.setting.ranges.get(field, (low, high))
+        least, most = self.setting.ranges.get(field, (0.0, 1.0))
+        unit = 1.0
+        if field not in self.setting.ranges:
+            unit = math.ldexp(1.0, math.frexp(high - low)[1])
         before = [one for rows, had in self.maker.knots if rows < len(values) for one in had]
-        places = [knot.place for knot in self.knots.get(field, ())]
+        places: list[float] = []
+        had = {knot.name for knot in self.knots.get(field, ())}
         found = []
         for quantile in self.stages[len(values)]:
             place = float(values[int(quantile * len(values))])
             name = f"{field} above {value_name(place, field)}"
-            again = quantile in before or place in places
+            again = quantile in before or place in places or name in had
             if low < place < high and not again and name not in taken:
                 places.append(place)
-                found.append(Knot(name, place, most - least))
+                knot = coarse((place - least) / (most - least))
+                found.append(Knot(name, least, most - least, knot, unit))
         return found
 
     def fix(self, field: str, knots: Sequence[Knot]) -> None:
@@ -291,11 +317,11 @@ class HingesMemory:
         fields = {
             "fields": list(self.values),
             "waiting": [[field, len(values)] for field, values in waiting.items()],
-            "knots": [[field, name] for field, name, _, _ in knots],
+            "knots": [[field, name] for field, name, *_ in knots],
         }
         arrays = {
             "values": np.array([x for values in waiting.values() for x in values], dtype=float),
-            "knots": np.array([one[2:] for one in knots], dtype=float).reshape(len(knots), 2),
+            "knots": np.array([one[2:] for one in knots], dtype=float).reshape(len(knots), 4),
         }
         return fields, arrays
 
@@ -309,18 +335,20 @@ class HingesMemory:
         fits = fits and set(waiting) <= set(names) and len(waiting) == len(fields["waiting"])
         if not fits or values.shape != (sum(counts),) or values.dtype != np.float64:
             raise FeatureError("The saved values of fields with hinges do not fit them.")
-        if knots.shape != (len(fields["knots"]), 2) or knots.dtype != np.float64:
+        if knots.shape != (len(fields["knots"]), 4) or knots.dtype != np.float64:
             raise FeatureError("The saved knots do not fit their fields.")
-        if (np.abs(values) > LARGEST).any() or (np.abs(knots[:, 0]) > LARGEST).any():
+        if (np.abs(values) > LARGEST).any() or (np.abs(knots) > 2.0 * LARGEST).any():
             raise FeatureError("A saved value of a field with hinges is beyond what there is.")
         ends = np.cumsum([0, *counts]).tolist()
         self.values = dict.fromkeys(names)
         for field, first, last in zip(waiting, ends[:-1], ends[1:], strict=True):
             self.values[field] = values[first:last].tolist()
-        for (field, name), (place, span) in zip(fields["knots"], knots.tolist(), strict=True):
-            if field not in self.values or not isinstance(name, str) or span <= 0.0:
+        for (field, name), numbers in zip(fields["knots"], knots.tolist(), strict=True):
+            knot = Knot(name, *numbers)
+            fine = isinstance(name, str) and min(knot.span, knot.unit) > 0.0
+            if field not in self.values or not fine:
                 raise FeatureError("A saved knot is none.")
-            self.fix(field, [Knot(name, place, span)])
+            self.fix(field, [knot])
         every = [knot.name for knots in self.knots.values() for knot in knots]
         if len(set(every)) < len(every) or len(names) > len(self.values):
             raise FeatureError("A saved knot or field occurs twice.")

@@ -58,7 +58,7 @@ class Nats(Measure):
     shares: Mapping[str, Sequence[float]] = field(default_factory=dict)
     classes: Sequence[str] = ()
     axis: ClassVar[str] = "regret, nats"
-    words: ClassVar[tuple[str, str]] = ("has a mean log loss of", "of")
+    words: ClassVar[tuple[str, str, str]] = ("has a mean log loss of", "of", "a mean log loss of")
     slow: ClassVar[bool] = True
 
     @classmethod
@@ -82,7 +82,8 @@ class Nats(Measure):
             return super().small
         return (
             f"Groups with under {self.enough:,} rounds, {EACH} for every feature, are grey and "
-            "come last: to so few rows a model can be fitted afterwards, whatever they are."
+            "come last: to so few rows a model can be fitted afterwards, whatever they are (few "
+            "rows: no more than the group itself has features)."
         )
 
     @property

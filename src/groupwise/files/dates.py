@@ -72,11 +72,14 @@ def _moment(value: str, maker: Calendar) -> Moment:
     return found
 
 
-def worthwhile(column: str, form: str, values: Any) -> tuple[Calendar, dict[str, set[str]]]:
-    """The parts of a date to use, and the levels they have.
+def worthwhile(
+    column: str, form: str, values: Any, taken: Collection[str] = ()
+) -> tuple[Calendar | None, dict[str, set[str]]]:
+    """The parts of a date to use, and the levels they have; no maker where there are none.
 
     Hours where dates are closer than a day, weekdays below a week, months below a season; times of
-    the day beside hours, as levels of the past alone. ``values`` are dates of the column.
+    the day beside hours, as levels of the past alone. ``values`` are dates of the column; names of
+    fields that are ``taken`` are not used.
     """
     texts = compute.unique(values.slice(0, LOOKED_AT)).drop_null().to_pylist()
     maker = maker_for(column, form)
@@ -93,7 +96,10 @@ def worthwhile(column: str, form: str, values: Any) -> tuple[Calendar, dict[str,
         if step < longest and len(levels) > 1:
             found[part] = levels
     many = len(found.get("time", ()))
-    aside = [part for part in ("time",) if len(found.get("hour", ())) < many <= TIMES]
-    parts = [part for part in found if part != "time"]
-    made = maker_for(column, form, [*parts, ELAPSED], aside)
-    return made, {f"{column} {part}": found[part] for part in (*parts, *aside)}
+    free = [part for part in (*found, ELAPSED) if f"{column} {part}" not in taken]
+    parts = [part for part in free if part != "time"]
+    finer = "time" in free and len(found.get("hour", ())) < many <= TIMES
+    aside = ["time"] if finer else []
+    made = maker_for(column, form, parts, aside) if parts or aside else None
+    known = [part for part in (*parts, *aside) if part != ELAPSED]
+    return made, {f"{column} {part}": found[part] for part in known}

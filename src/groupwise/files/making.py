@@ -4,9 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.compute as compute
 
 from groupwise.errors import ConfigurationError
-from groupwise.features.calendar import Calendar
+from groupwise.features.calendar import LEVELS, Calendar, moment_of
 from groupwise.features.past import Past
 from groupwise.files import following
 from groupwise.files.dates import LOOKED_AT, maker_for, worthwhile
@@ -15,6 +16,8 @@ from groupwise.files.scan import Kind, Profile, Scan
 from groupwise.files.text import quoted
 
 Dates = dict[str, Calendar]
+TRIED = 50
+"""So many columns at most are tried, to tell streams apart and as levels."""
 
 
 def dates_in(
@@ -35,15 +38,15 @@ def dates_in(
     column = scan.keys if chosen == order else None
     if column is None:
         column = first_rows(scan, kinds, None, LOOKED_AT).column(chosen)
-    made, levels = worthwhile(chosen, form, column)
+    made, levels = worthwhile(chosen, form, column, scan.columns)
     dates = {name: maker_for(name, scan.columns[name].date or "") for name in names}
+    dates = {name: one for name, one in dates.items() if one.fields[0] not in scan.columns}
     missing = scan.columns[chosen].missing
     parts = {
         name: Profile(name, "text", scan.rows, missing, values=values)
         for name, values in levels.items()
-        if name not in scan.columns
     }
-    return {**dates, chosen: made}, parts
+    return dates if made is None else {**dates, chosen: made}, parts
 
 
 def part_names(dates: Dates, aside: bool) -> set[str]:
@@ -82,9 +85,12 @@ def proposed_past(
     own.
     """
     made = part_names(dates, aside=False)
-    own = [p for p in scan.columns.values() if p.name not in {*others, *made, *dates, order}]
-    keys = [p.name for p in own if (p.kind == "text" or p.whole) and p.distinct > 1]
-    columns = [name for name in few if name not in made]
+    keys: list[str] = []
+    if compute.count_distinct(scan.keys).as_py() < scan.rows:
+        own = [p for p in scan.columns.values() if p.name not in {*others, *made, *dates, order}]
+        fit = [p for p in own if (p.kind == "text" or p.whole) and p.distinct > 1]
+        keys = [p.name for p in sorted(fit, key=lambda p: (p.kind != "text", p.distinct))][:TRIED]
+    columns = [name for name in few if name not in made][:TRIED]
     wanted = dict.fromkeys([target, order, *keys, *columns, *dates])
     kinds: dict[str, Kind] = {name: scan.columns[name].kind for name in wanted}
     rows = first_rows(scan, kinds, order, following.ROWS)
@@ -102,13 +108,12 @@ def proposed_past(
     streams = [held[name] for name in of]
     known = {name: held[name] for name in dict.fromkeys(columns) if name not in of}
     levels = following.levels_of(np.array(labels, dtype=np.float64), streams, known)
-    return following.makers(target, of, levels)
+    makers = following.makers(target, of, levels)
+    return tuple(one for one in makers if not {*one.fields} & {*scan.columns})
 
 
 def parts_of(maker: Calendar, values: Sequence[str | None]) -> dict[str, list[str | None]]:
     """The levels that are made of dates."""
-    from groupwise.features.calendar import LEVELS, moment_of
-
     known = {one: moment_of(one, maker) for one in dict.fromkeys(values)}
     found: dict[str, list[str | None]] = {}
     for part, name in zip(maker.every, maker.fields, strict=True):

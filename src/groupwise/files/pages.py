@@ -195,6 +195,8 @@ def _facts(done: "Finished") -> dict[str, dict[str, str]]:
             **_about_label(plan.task),
             "Groups": _listed([_declaration(one.to_dict()) for one in plan.groups]),
             "Features": _listed([shown(name, 60) for name in plan.features]),
+            "The label's past": _listed([shown(one, 60) for one in plan.told_past]),
+            "Numbers bend": "yes" if plan.hinges else "no",
             "Groups are features too": "yes" if plan.indicators else "no",
             **({"Experts": _listed([shown(x, 60) for x in plan.experts])} if plan.experts else {}),
             "Numbers per row": f"{done.features:,}",

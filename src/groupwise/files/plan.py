@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Any
 from groupwise.errors import ConfigurationError, DataError
 from groupwise.features import COLUMNS, encoded, hashed, hinges
 from groupwise.features.calendar import Calendar
+from groupwise.features.declared import declared_to_json
 from groupwise.features.encoding import Encoded
 from groupwise.features.past import Past
+from groupwise.features.shapes import KNOTS, MOST_COLUMNS
 from groupwise.files.labels import loss_for, task_for, task_warnings
 from groupwise.files.logged import Logged, find_experts, find_logged
 from groupwise.files.making import Dates, dates_in, part_names, proposed_past, with_needed
 from groupwise.files.proposals import (
+    BENT,
     LEVELS,
     Feature,
     Features,
     is_few_valued,
     is_text,
     leaves,
+    number_fields,
     propose_features,
     propose_groups,
     remarks,
@@ -69,8 +73,10 @@ class Plan:
     features: Features
     indicators: bool
     intercept: bool
+    preset: str | None
     learner: str
     aggregator: str
+    intersections: int | None
     parameters: dict[str, float]
     kinds: dict[str, Kind]
     experts: tuple[str, ...] = ()
@@ -91,14 +97,16 @@ class Plan:
             "task": self.task.name,
             **self.range_or_classes,
             **({} if self.order is None else {"order": self.order}),
+            **({} if self.preset is None else {"preset": self.preset}),
             "learner": self.learner,
             "aggregator": self.aggregator,
+            **({} if self.intersections is None else {"intersections": self.intersections}),
             **self.parameters,
             "indicators": self.indicators,
             "intercept": self.intercept,
             **({"experts": list(self.experts)} if self.experts else {}),
             "hinges": self.hinges,
-            "past": [_plainly(maker) for maker in self.past],
+            "past": self.plain_past,
             "features": {name: word(bounds) for name, bounds in self.features.items()},
         }
         comments = "".join(f"# {shown(note, 1000)}\n" for note in notes)
@@ -115,6 +123,29 @@ class Plan:
         return {} if loss.classes is None else {"classes": list(loss.classes)}
 
     @property
+    def plain_past(self) -> list[dict[str, Any]]:
+        """The past as settings have it."""
+        return [_plainly(maker) for maker in self.past]
+
+    @property
+    def told_past(self) -> list[str]:
+        """The past in words."""
+        said = []
+        for one in self.past:
+            by = " and ".join(one.by) or "the last ones"
+            said.append(f"{by}, of each {' and '.join(one.of)}" if one.of else by)
+        return said
+
+    @property
+    def plain_features(self) -> dict[str, Any]:
+        """The features in values that JSON holds."""
+        made = Encoded, Calendar
+        return {
+            name: word(one) if isinstance(one, made) else declared_to_json({name: one})[name]
+            for name, one in self.features.items()
+        }
+
+    @property
     def declared(self) -> Any:
         """The features as a model takes them: those of columns, and makers."""
         plain, dates, texts = {}, [], []
@@ -128,20 +159,26 @@ class Plan:
         makers = [*dates, *self.past, *texts, *([hinges()] if self.hinges else [])]
         return [plain, *makers] if makers else plain
 
-    def model(self) -> "Groupwise":
-        """A model that has seen nothing yet."""
+    def model(self, every_field: bool = False) -> "Groupwise":
+        """A model that has seen nothing yet; ``every_field`` for all fields as features."""
         from groupwise.model import Groupwise
+        from groupwise.presets import paper
         from groupwise.validation import learners_called, part_called
 
+        as_published: dict[str, Any] = {}
+        if self.preset is not None:
+            as_published = {key: paper()[key] for key in ("play", "clip", "max_levels")}
         return Groupwise(
             groups=self.groups,
             learner=learners_called(self.learner, self.task.loss, **self.parameters),
             aggregator=part_called("aggregator", self.aggregator),
             loss=self.task.loss,
-            features=self.declared,
+            features=[*self.declared][1:] or None if every_field else self.declared,
             indicators=self.indicators,
             intercept=self.intercept,
+            intersections=self.intersections,
             experts=self.experts,
+            **as_published,
         )
 
 
@@ -182,6 +219,12 @@ def make_plan(
         notes.append("The label is guessed: the last column of numbers.")
     label = _label(scan, request)
     task = _task(label, request)
+    if request.preset is not None and task.is_chance:
+        raise ConfigurationError(
+            f"--preset {request.preset} predicts numbers, and {quoted(label.name)} is not one. "
+            "Leave it out, or say --task number."
+        )
+    request = request.preset_read()
     for name in request.drop:
         scan.column(name, "to leave out")
     logged = find_logged(scan, task, label.name, predictions)
@@ -214,7 +257,9 @@ def make_plan(
             name: _asked(scan, name, bounds, label.name, dates)
             for name, bounds in request.features.items()
         }
-    bent = request.features is None if request.hinges is None else request.hinges
+    bent = request.hinges
+    if bent is None:
+        bent = request.features is None and 0 < number_fields(features) <= BENT
     past = _past(scan, request, task, dates, others)
     needed = {c for one in groups for c in one.columns} | {c for one in past for c in one.by}
     features |= with_needed(features, dates, needed | {c for one in past for c in one.of})
@@ -224,7 +269,7 @@ def make_plan(
             f"{shown(scan.source.name)} has no column besides the label that could be a feature or "
             "a group."
         )
-    _check_width(scan, groups, features, indicators)
+    _check_width(scan, groups, features, indicators, bent)
     warnings = [*task_warnings(label, request, task), *warnings]
     warnings += remarks(scan, groups, features, label.name)
     if not (request.intercept or spans_constant(groups, features, indicators)):
@@ -243,7 +288,7 @@ def make_plan(
         features=features,
         indicators=indicators,
         intercept=request.intercept,
-        **_parts(request, task),
+        **parts_for(request, task),
         kinds={
             name: "text" if is_text(features.get(name, ())) else scan.columns[name].kind
             for name in read
@@ -275,7 +320,7 @@ def _task(label: Profile, request: Request) -> Task:
     return Task(Square(*_range(label, request.range)) if name == NUMBER else loss_for(classes))
 
 
-def _parts(request: Request, task: Task) -> dict[str, Any]:
+def parts_for(request: Request, task: Task) -> dict[str, Any]:
     """Learner and aggregator: those asked for, if they are for such a label, or the best known."""
     chance = task.is_chance
     learner = request.learner or ("logistic" if chance else "portfolio")
@@ -301,7 +346,8 @@ def _parts(request: Request, task: Task) -> dict[str, Any]:
     asked = {"penalty": request.penalty, "bound": request.bound}
     usual = {"penalty": PENALTY} if chance else {}
     parameters = usual | {name: value for name, value in asked.items() if value is not None}
-    return {"learner": learner, "aggregator": aggregator, "parameters": parameters}
+    asked_for = {"preset": request.preset, "intersections": request.intersections}
+    return {"learner": learner, "aggregator": aggregator, "parameters": parameters, **asked_for}
 
 
 def _groups(scan: Scan, request: Request) -> list[Group]:
@@ -339,10 +385,10 @@ def _past(
             if name in others:
                 raise ConfigurationError(f"{quoted(name)} is not known when the past is needed.")
         return past
-    if request.features is not None or request.order is None or task.loss.nodes > 1:
+    if request.features is not None or scan.keys is None or task.loss.nodes > 1:
         return ()
     few = [name for name, p in scan.columns.items() if name not in others and is_few_valued(p)]
-    return proposed_past(scan, dates, target, request.order, few, others)
+    return proposed_past(scan, dates, target, request.order or "", few, others)
 
 
 def _plainly(maker: Past) -> dict[str, Any]:
@@ -429,9 +475,14 @@ def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, fl
     return low, high
 
 
-def _check_width(scan: Scan, groups: Sequence[Group], features: Features, indicators: bool) -> None:
+def _check_width(
+    scan: Scan, groups: Sequence[Group], features: Features, indicators: bool, bent: bool
+) -> None:
     """Refuse more features than the matrices of a group have room for."""
     own = [width_of(one) for one in features.values()]
+    if bent:
+        knots = sum(len(quantiles) for _, quantiles in KNOTS)
+        own.append(knots * min(number_fields(features), MOST_COLUMNS))
     texts = [scan.columns[name].distinct - 1 for name, one in features.items() if one is None]
     named = [scan.columns[one.column].distinct for one in groups if isinstance(one, By)]
     width = sum(own) + sum(texts) + indicators * sum(min(many, 2 * COLUMNS) for many in named)

@@ -8,7 +8,6 @@ from groupwise.features.calendar import LEVELS as PARTS
 from groupwise.features.calendar import Calendar
 from groupwise.features.declared import Hashed
 from groupwise.features.encoding import Encoded
-from groupwise.features.shapes import KNOTS
 from groupwise.files.making import Dates
 from groupwise.files.scan import Profile, Scan
 from groupwise.files.settings import LEVELS_WORD
@@ -28,6 +27,8 @@ LEVELS = 50
 """A text column with more levels is not proposed as groups, nor are its levels features."""
 MANY = 1_000
 """So many groups from one column deserve a warning."""
+BENT = 64
+"""So many number columns have hinges, each five; where there are more, none unless asked for."""
 SUSPICIOUS = 0.95
 """A feature that correlates so with the label may be known only when the label is."""
 
@@ -76,13 +77,12 @@ def propose_features(
     for name, profile in scan.columns.items():
         text, many = profile.kind == "text", profile.distinct
         repeated = profile.values is not None and 2 * many <= profile.rows
+        fit = labelled and not {*encoded(name).fields} & scan.columns.keys()
         if name in others or name in weights:
             continue
         if name in dates:
             features[name] = dates[name]
-        elif (
-            labelled and text and many > LEVELS and repeated and not (indicators and name in named)
-        ):
+        elif fit and text and many > LEVELS and repeated and not (indicators and name in named):
             features[name] = encoded(name)
         elif name in covered:
             continue
@@ -151,9 +151,12 @@ def is_text(bounds: object) -> bool:
 
 
 def width_of(feature: object) -> int:
-    """How many numbers a feature makes, hinges included, levels of text not."""
+    """How many numbers a feature makes, without hinges; of levels of text one."""
     if isinstance(feature, Calendar):
         return sum(len(PARTS.get(part, "1")) for part in feature.parts)
-    if isinstance(feature, tuple):
-        return 1 + sum(len(quantiles) for _, quantiles in KNOTS)
     return feature.columns if isinstance(feature, Hashed) else 1
+
+
+def number_fields(features: Features) -> int:
+    """How many features are numbers, which may have hinges."""
+    return sum(isinstance(one, tuple) for one in features.values())

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupwise.errors import ManyLevelsWarning
-from groupwise.features.derived import features_to_json
 from groupwise.files.chances import Calibrations, Nats, calibrated
 from groupwise.files.logged import Scores, calibration_of, said_for_sure
 from groupwise.files.pages import compare_page, run_page
@@ -326,7 +325,9 @@ def record(finished: Finished) -> dict[str, Any]:
             "aggregator": plan.aggregator,
             "indicators": plan.indicators,
             "experts": list(plan.experts),
-            "features": features_to_json(plan.declared),
+            "features": plan.plain_features,
+            "past": plan.plain_past,
+            "hinges": plan.hinges,
             "groups": [declaration.to_dict() for declaration in plan.groups],
         },
         "looked_ahead": list(plan.looked_ahead),

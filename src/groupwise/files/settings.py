@@ -28,6 +28,8 @@ LEVELS_WORD = "levels"
 """In the table of features: text, one 0/1 feature for each level."""
 NUMBER, PROBABILITY, CLASSES = TASKS = ("number", "probability", "classes")
 """What the label may be."""
+PAPER = "paper"
+"""The preset that is Algorithm 1 as published."""
 NONE_WORD, ALL_WORD = "none", "all"
 """Of the past: nothing, or that of the whole file."""
 
@@ -44,8 +46,10 @@ class Request:
     order: str | None = None
     drop: tuple[str, ...] = ()
     experts: tuple[str, ...] = ()
+    preset: str | None = None
     learner: str | None = None
     aggregator: str | None = None
+    intersections: int | None = None
     penalty: float | None = None
     bound: float | None = None
     indicators: bool | None = None
@@ -64,6 +68,18 @@ class Request:
         texts = ("groups", "features", "past")
         text: dict[str, str] = {key: said.pop(key) for key in texts if key in said}
         return replace(self, text=text, **said)
+
+    def preset_read(self) -> "Request":
+        """The same, with what a preset says where nothing else was said."""
+        if self.preset is None:
+            return self
+        said = {"learner": "ridge", "penalty": 1.0, "aggregator": "adanormalhedge"}
+        said |= {"hinges": False, "past": ()}
+        asked = {key for key in said if getattr(self, key) is not None} | set(self.text)
+        if self.learner not in (None, "ridge"):
+            asked.add("penalty")
+        missing: Any = {key: value for key, value in said.items() if key not in asked}
+        return replace(self, intercept=False, **missing)
 
     def read(self, columns: Sequence[str], unknown: Unknown) -> "Request":
         """The same, groups and features on the command line read as ``parse_groups`` has it."""
@@ -86,6 +102,12 @@ def request_from(config: Path | None, **options: Any) -> Request:
     request = read_config(config).with_options(**options)
     if request.task not in (None, *TASKS):
         raise ConfigurationError(f"There is no task {quoted(request.task)}: {', '.join(TASKS)}.")
+    if request.preset not in (None, PAPER):
+        raise ConfigurationError(f"There is no preset {quoted(request.preset)}: {PAPER}.")
+    if request.intersections not in (None, 1, 2) or isinstance(request.intersections, bool):
+        raise ConfigurationError(
+            f"intersections is {request.intersections!r}. Give 2 for every two groups, or 1."
+        )
     return request
 
 
@@ -94,15 +116,22 @@ def read_config(path: Path | None) -> Request:
     if path is None:
         return Request()
     try:
-        return _request(tomllib.loads(path.read_text("utf-8")))
+        content = path.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"Cannot read {path}: {error.strerror or error}.") from None
+    return request_of(content, str(path))
+
+
+def request_of(content: bytes, name: str) -> Request:
+    """The request that the content of a TOML file holds; ``name`` is for messages."""
+    try:
+        return _request(tomllib.loads(content.decode()))
     except (ConfigurationError, GroupError) as error:
-        raise ConfigurationError(f"{path}: {error}") from None
+        raise ConfigurationError(f"{name}: {error}") from None
     except (ValueError, OverflowError) as error:  # what is no TOML, no text, or no number
-        raise ConfigurationError(f"{path} is not valid TOML: {error}.") from None
+        raise ConfigurationError(f"{name} is not valid TOML: {error}.") from None
     except RecursionError:
-        raise ConfigurationError(f"{path} is nested too deeply.") from None
+        raise ConfigurationError(f"{name} is nested too deeply.") from None
 
 
 def _request(found: dict[str, Any]) -> Request:
@@ -110,7 +139,7 @@ def _request(found: dict[str, Any]) -> Request:
     unknown = [key for key in found if key not in known]
     if unknown:
         raise ConfigurationError(f"unknown key {quoted(unknown[0])}. Known are {listed(known)}.")
-    for key in ("target", "task", "order", "learner", "aggregator"):
+    for key in ("target", "task", "order", "preset", "learner", "aggregator"):
         if key in found and not isinstance(found[key], str):
             raise ConfigurationError(f"{key} holds {found[key]!r}. Give text.")
     for key in ("penalty", "bound"):
@@ -197,14 +226,11 @@ def _texts(given: Any, key: str) -> tuple[str, ...]:
 
 def _pair(given: Any, key: str) -> tuple[float, float]:
     numbers = isinstance(given, list) and all(map(_is_number, given))
+    words = f'"{LEVELS_WORD}", "{HASHED_WORD}", "{ENCODED_WORD}" or "{DATE_WORD}"'
     if not numbers or len(given) != 2:
         raise ConfigurationError(
             f"{shown(key)} holds {shown(repr(given))}. Give [low, high]"
-            + (
-                f' or one of "{LEVELS_WORD}", "{HASHED_WORD}", "{ENCODED_WORD}", "{DATE_WORD}".'
-                if key != "range"
-                else "."
-            )
+            + (f", or {words}." if key != "range" else ".")
         )
     return float(given[0]), float(given[1])
 

@@ -45,7 +45,7 @@ UNTOLD = (
 
 AGAINST = (
     "Against {name}: loss beyond that of its predictions, which are an expert of every group, and "
-    "what that cannot be above; below 0 it is beaten."
+    "what that cannot be above; below 0 it is beaten. Green and red are there compared with it."
 )
 
 Row = dict[str, Any]
@@ -91,8 +91,8 @@ class Measure:
     unit: float = 1.0
     enough: int = ENOUGH
     axis: ClassVar[str] = "regret"
-    words: ClassVar[tuple[str, str]] = ("is typically off by", "by")
-    """What is said of a figure, and of a second one."""
+    words: ClassVar[tuple[str, str, str]] = ("is typically off by", "by", "off by")
+    """What is said of a figure, of a second one, and of a further one."""
     slow: ClassVar[bool] = False
     """Is regret along the way known at a few moments alone, and of the largest groups?"""
 
@@ -196,7 +196,7 @@ class Measure:
 
     def beside(self, rows: Sequence[Row], name: str) -> str:
         """A sentence or two about an expert: where it is better than we are, if anywhere."""
-        key, (has, of) = f"{LOST}{name}", self.words
+        key, (has, of, being) = f"{LOST}{name}", self.words
         every = [row for row in rows if row["group"] == ALWAYS_ON]
         said = "".join(
             f"Expert {shown(name)} {has} {amount(self.figure(row, key))} on everybody, groupwise "
@@ -216,7 +216,7 @@ class Measure:
         row = next(row for row in rows if row["group"] == most)
         return (
             f"{said}Groupwise is worse on {len(ahead):,} of {len(rows) - len(every):,} groups, "
-            f"most on {title_of(most)}: {of} {amount(self.figure(row))}, not "
+            f"most on {title_of(most)}: {being} {amount(self.figure(row))} rather than "
             f"{amount(self.figure(row, key))}."
         )
 

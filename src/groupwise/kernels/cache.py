@@ -101,6 +101,11 @@ def _folder_name() -> str:
     return f"{PREFIX}{_digest(repr(machine).encode())[:10]}-{_digest(*contents)[:16]}"
 
 
+def arithmetic() -> str:
+    """Names the arithmetic: where it is the same, so are the bits of whatever is computed."""
+    return _folder_name().removeprefix(PREFIX)
+
+
 @cache
 def folders() -> tuple[Path, ...]:
     """Where to look, and where to write if it can be written to, in this order."""

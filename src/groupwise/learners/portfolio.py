@@ -9,9 +9,9 @@ from groupwise.losses import Log, Loss
 PENALTY = 0.01
 """Of ridge models. Where labels follow their own past, coefficients are near 1 on columns that
 hardly vary, and a penalty of 1 holds them back for thousands of rows."""
-HOLD = 10.0
-"""The penalty for being another than everybody: some ten rows of a group to move a coefficient. With
-less, small groups are worse than the single model; with more, large ones take long to differ."""
+HOLDS = 10.0, 100.0
+"""The penalties for being another than everybody: some ten rows of a group move a coefficient, or
+some hundred. With less, small groups are worse than the single model."""
 FORGETTING = 0.999
 """Of the model that follows drift: it goes by some thousand rounds of its group."""
 EVERYBODY = 4.0
@@ -21,9 +21,9 @@ EVERYBODY = 4.0
 def portfolio(loss: Loss, penalty: float | None = None) -> list[Any]:
     """The recommended learners of a group for a loss, as ``learner=None`` has them.
 
-    For numbers they are three experts from two matrices: ridge regression; the same shrunk to the
-    always-on group's model (``Ridge(everybody=True)``); and one that is held to that model more
-    firmly, for groups that are new or small, and forgets, for streams that drift. For probabilities
+    For numbers they are ridge regression, and two more whose models are shrunk to that of the
+    always-on group instead of to 0 (``Ridge(everybody="only")``): one lightly, which also forgets,
+    for streams that drift; and one firmly, for groups that are new or small. For probabilities
     ``Logistic()``.
 
     The guarantee is against the best of them on every group, at the price of ln 3 in the prior.
@@ -31,13 +31,15 @@ def portfolio(loss: Loss, penalty: float | None = None) -> list[Any]:
     >>> import groupwise as gw
     >>> for learner in gw.learners.portfolio(gw.losses.Square()):
     ...     print(learner)
-    Ridge(penalty=0.01, forward=False, forgetting=1.0, everybody=True)
+    Ridge(penalty=0.01, forward=False, forgetting=1.0, everybody=False)
     Ridge(penalty=10.0, forward=False, forgetting=0.999, everybody='only')
+    Ridge(penalty=100.0, forward=False, forgetting=1.0, everybody='only')
     """
     if isinstance(loss, Log):
         return [Logistic() if penalty is None else Logistic(penalty)]
-    each = PENALTY if penalty is None else penalty
+    light, firm = HOLDS
     return [
-        Ridge(each, everybody=True),
-        Ridge(HOLD * each / PENALTY, forgetting=FORGETTING, everybody=ONLY),
+        Ridge(PENALTY if penalty is None else penalty),
+        Ridge(light, forgetting=FORGETTING, everybody=ONLY),
+        Ridge(firm, everybody=ONLY),
     ]

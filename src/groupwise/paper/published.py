@@ -8,15 +8,16 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any
 
-from groupwise.aggregators import Specialists
+from groupwise.aggregators import Prod, Specialists
 from groupwise.datasets import Dataset, adult, medical, synthetic
 from groupwise.datasets._files import DataFile
 from groupwise.datasets.adult import FILE as ADULT_FILE
 from groupwise.datasets.medical import FILE as MEDICAL_FILE
 from groupwise.errors import ConfigurationError
-from groupwise.learners import Ridge
+from groupwise.learners import Ridge, portfolio
+from groupwise.losses import Square
 from groupwise.presets import paper
-from groupwise.protocols import Aggregator
+from groupwise.protocols import AnyAggregator
 
 PAPER = paper()
 ORDERS = ("shuffled", "sorted")
@@ -25,16 +26,20 @@ EVERY = "all"
 LEARNERS = {
     "ridge": [PAPER["learner"]],
     "forward": [Ridge(1.0, forward=True)],
+    "recommended": portfolio(Square()),
     "portfolio": [Ridge(1.0), Ridge(0.01), Ridge(100.0), Ridge(1.0, forward=True)],
 }
 """By name: the learners that every group has. The first of them, alone, is the baseline.
 
 The paper's is a ridge with a penalty of 1.
 """
-AGGREGATORS: dict[str, Aggregator] = {
+AGGREGATORS: dict[str, AnyAggregator] = {
     "adanormalhedge": PAPER["aggregator"],
     "specialists": Specialists(),
+    "prod": Prod(),
 }
+PRESETS = {"paper": ("ridge", "adanormalhedge"), "recommended": ("recommended", "prod")}
+"""Learner and aggregator by name: as published, and what models have by default."""
 
 Families = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -202,8 +207,9 @@ class Settings:
 
 def chosen_settings(
     *,
-    learner: str,
-    aggregator: str,
+    preset: str,
+    learner: str | None,
+    aggregator: str | None,
     forward: bool,
     play: str | None,
     clip: bool,
@@ -212,18 +218,25 @@ def chosen_settings(
 ) -> Settings:
     """Settings from what somebody chose; what they left open is the paper's, where that is sound.
 
-    Specialists has a play of its own, and a guarantee only for advice within the label's range.
+    Specialists and Prod have plays of their own, and a guarantee only for advice within the label's
+    range.
     """
-    specialists = aggregator == "specialists"
+    if preset not in PRESETS:
+        raise ConfigurationError(
+            f"There is no preset {preset!r}. Choose one of {', '.join(PRESETS)}."
+        )
+    learner, aggregator = learner or PRESETS[preset][0], aggregator or PRESETS[preset][1]
+    own_play = aggregator in ("specialists", "prod")
     if forward and learner not in ("ridge", "forward"):
         raise ConfigurationError(f"--forward is for ridge; the learner {learner} has its own.")
-    if specialists and play is not None:
-        raise ConfigurationError(f"Specialists has its own play: leave out --play {play}.")
+    if own_play and play is not None:
+        name = type(AGGREGATORS[aggregator]).__name__
+        raise ConfigurationError(f"{name} has its own play: leave out --play {play}.")
     return Settings(
         "forward" if forward else learner,
         aggregator,
-        None if specialists else play or Settings.play,
-        clip or specialists,
+        None if own_play else play or Settings.play,
+        clip or own_play,
         always_on,
         intersections,
     )

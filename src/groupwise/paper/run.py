@@ -11,8 +11,10 @@ from groupwise.arrays import Index, Vector
 from groupwise.datasets import Dataset, paper_order
 from groupwise.losses import Square
 from groupwise.paper.published import AGGREGATORS, Settings
+from groupwise.protocols import Aggregator
 from groupwise.regret.certificate import least_learner, leaves_range
 from groupwise.regret.curves import best_losses, own_moments, sums_at
+from groupwise.validation import mass_of_everybody
 
 POINTS = 60
 """How many moments of every group's own clock are kept, for the figures."""
@@ -97,6 +99,8 @@ def _replay(
 ) -> tuple[Vector, Experts]:
     """The expected loss of every row, and what the experts lost on their own rows."""
     prior = np.ones(membership.shape[1])
+    if settings.always_on:
+        prior[declared - 1] = mass_of_everybody(settings.parts()["learner"])
     pairs = np.arange(1.0, membership.shape[1] - declared + 1)
     prior[declared:] = 1.0 / (pairs * (pairs + 1.0))  # as ``Groupwise(intersections=2)`` does
     result = groupwise.replay(
@@ -129,9 +133,12 @@ def certificates(
     """The certificate of a group after ``ends`` of its rounds, and whether it is void by then.
 
     It is the learner's regret to ``best`` plus the aggregator's bound, the least over the group's
-    learners (``groupwise.regret.certificate``). The bound looks at all experts at that moment.
+    learners (``groupwise.regret.certificate``). The bound looks at all experts at that moment, and
+    not a number is said for an aggregator that needs to know more of them than their regrets.
     """
-    if group >= experts.declared or not experts.rows[group].size:
+    aggregator = AGGREGATORS[settings.aggregator]
+    known = group < experts.declared and experts.rows[group].size > 0
+    if not known or not isinstance(aggregator, Aggregator):
         return np.full(ends.size, np.nan), np.zeros(ends.size, dtype=bool)
     times = experts.rows[group][ends - 1] + 1
     counts = [np.searchsorted(rows, times) for rows in experts.rows]
@@ -139,7 +146,7 @@ def certificates(
     regret = np.stack([sums_at(values, count) for values, count in every], axis=1)
     absolute = np.stack([sums_at(np.abs(values), count) for values, count in every], axis=1)
     masses = np.repeat(experts.prior[:, None], regret.shape[2], axis=1)
-    prior, aggregator = masses / masses.sum(), AGGREGATORS[settings.aggregator]
+    prior = masses / masses.sum()
     sums = zip(regret, absolute, strict=True)
     bounds = np.array([aggregator.bound(*both, prior, Square())[group] for both in sums])
     learner = sums_at(experts.losses[group], ends) - best[:, None]

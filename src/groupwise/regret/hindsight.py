@@ -25,6 +25,7 @@ dependences are exact (``kernels.sketch`` tells), a part along them changes no p
 bound holds for all models again; where one is not, ``best`` is uncertain.
 """
 
+import math
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -47,9 +48,10 @@ REACH = 1000.0
 What terms of a thousand times the labels' size leave there after they have cancelled is at most a
 few 1e-11 of it.
 """
-NOTHING, NEAR, SIMPLE = 1e-8, 1e-8, 1000
-"""A coefficient of a dependence that is less than this is none; how close it must be to a fraction,
-and how large the denominator of that may be."""
+NOTHING, NEAR, CLOSE, SIMPLE = 1e-8, 1e-8, 1e-9, 1 << 13
+"""A coefficient of a dependence that is less than this is none; how close it must be to a ratio of
+numbers, or to a fraction; and how large the denominator of that may be. Wrong guesses do no harm:
+the sketches tell."""
 SURE, SURE_OF_BEST = 1e-9, 1e-6
 """An error is no matter if it is below so much of 1 + Σ w y² plus so much of the best loss."""
 
@@ -259,7 +261,11 @@ class Factor:
         own, numbers = float(self.sample[column]), self.sample[self.sample != 0.0]
         far = np.abs(np.abs(own / numbers) - abs(value))
         if own == 0.0 or far.min() > NEAR * abs(value):
-            return Fraction(value).limit_denominator(SIMPLE)
+            simple = Fraction(value).limit_denominator(SIMPLE)
+            if abs(float(simple) - value) <= CLOSE * abs(value):
+                return simple
+            part, power = math.frexp(value)  # or few binary digits, as knots have
+            return Fraction(round(part * SIMPLE)) * Fraction(2) ** power / SIMPLE
         ratio = Fraction(own) / Fraction(float(numbers[far.argmin()]))
         return ratio if (ratio > 0) == (value > 0) else -ratio
 

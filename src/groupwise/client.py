@@ -1,0 +1,324 @@
+"""A client of ``groupwise serve``: what fails on the way is asked again, and never counts twice.
+
+Every prediction has an id, which the client makes up where none is given; the service knows it, so
+that a request whose answer was lost may be repeated. Labels are of ids.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from groupwise.errors import GroupwiseError
+from groupwise.extras import needed_by
+
+with needed_by("The client"):
+    import httpx
+
+TRIES = 8
+PAUSE, LONGEST = 0.1, 5.0
+"""Seconds before the second attempt, each time twice as many, at most."""
+AGAIN = (502, 503, 504, 507)
+"""What may pass."""
+MANY = 1_000
+
+
+class ClientError(GroupwiseError):
+    """The service refuses a request; ``status`` and ``problem`` are what it says."""
+
+    def __init__(self, message: str, status: int = 0, problem: Mapping[str, Any] | None = None):
+        super().__init__(message)
+        self.status = status
+        self.problem = dict(problem or {})
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """The answer to a row; ``probabilities`` where the model has classes."""
+
+    id: str
+    ticket: int
+    prediction: Any
+    groups: dict[str, float]
+    version: int
+    probabilities: dict[str, float] | None = None
+
+
+class _Requests:
+    """What both clients ask, as (method, path, body)."""
+
+    def __init__(self, url: str, token: str | None, model: str | None, timeout: float) -> None:
+        self.model = model
+        self.settings: dict[str, Any] = {
+            "base_url": url.rstrip("/"),
+            "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
+            "timeout": timeout,
+        }
+
+    def path(self, page: str) -> str:
+        if self.model is None:
+            raise ClientError("Which model? Give the client model=NAME.")
+        return f"/v1/models/{self.model}{page}"
+
+
+def _body(row: Mapping[str, Any], id: str | None) -> dict[str, Any]:
+    return {"id": uuid.uuid4().hex if id is None else id, "row": dict(row)}
+
+
+def _pauses() -> Iterator[float]:
+    """The time to wait after every attempt but the last."""
+    pause = PAUSE
+    for _ in range(TRIES - 1):
+        yield pause
+        pause = min(2 * pause, LONGEST)
+
+
+def _pause(response: "httpx.Response | None", pause: float) -> float:
+    """As long as the service asks for, if it does."""
+    asked = "" if response is None else response.headers.get("retry-after", "")
+    return max(pause, min(float(asked), LONGEST)) if asked.isdigit() else pause
+
+
+def _checked(response: "httpx.Response") -> Any:
+    if response.is_success:
+        return response.json() if response.content else None
+    try:
+        problem = response.json()
+        said = f"{problem['title']}: {problem['detail']}"
+    except (ValueError, KeyError, TypeError):
+        problem, said = {}, response.text[:300]
+    raise ClientError(f"{said} (status {response.status_code})", response.status_code, problem)
+
+
+def _unreachable(url: object, error: Exception) -> ClientError:
+    return ClientError(f"{url} cannot be reached: {error!r}. Is groupwise serve running there?")
+
+
+def _parts(items: Iterable[Any]) -> Iterator[list[Any]]:
+    every = list(items)
+    for start in range(0, len(every), MANY):
+        yield every[start : start + MANY]
+
+
+def _predicted(answers: list[dict[str, Any]]) -> list[Predicted]:
+    for one in answers:
+        if "problem" in one:
+            problem = one["problem"]
+            raise ClientError(f"{one['id']}: {problem['detail']}", problem["status"], problem)
+    return [Predicted(**one) for one in answers]
+
+
+def _labels(labels: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"id": id, "label": label} for id, label in labels.items()]
+
+
+class Client(_Requests):
+    """A client that waits for its answers.
+
+    Parameters
+    ----------
+    url : where the service is, such as ``http://127.0.0.1:8088``.
+    token : what ``groupwise token create`` printed; None where the service has no tokens.
+    model : the model that is meant by ``predict``, ``label`` and so on.
+
+    ``predict(row)`` gives a :class:`Predicted`, ``label(id, y)`` what came of it: ``"settled"`` or
+    ``"already"``. What the service refuses is a :class:`ClientError`; that it cannot be reached is
+    one too, after eight attempts.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        model: str | None = None,
+        timeout: float = 30.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(url, token, model, timeout)
+        self.http = httpx.Client(**self.settings, **options)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.http.close()
+
+    def ask(self, method: str, path: str, **content: Any) -> Any:
+        """Send a request until it is answered; repeating it must do no harm."""
+        for pause in (*_pauses(), None):
+            response = None
+            try:
+                response = self.http.request(method, path, **content)
+                if response.status_code not in AGAIN or pause is None:
+                    return _checked(response)
+            except httpx.TransportError as error:
+                if pause is None:
+                    raise _unreachable(self.http.base_url, error) from error
+            time.sleep(_pause(response, pause or 0.0))
+
+    def create(self, settings: str) -> dict[str, Any]:
+        """Make the model, from TOML as ``groupwise init`` writes it."""
+        found: dict[str, Any] = self.ask("PUT", self.path(""), content=settings.encode())
+        return found
+
+    def about(self) -> dict[str, Any]:
+        """The model in a few figures, and its settings."""
+        found: dict[str, Any] = self.ask("GET", self.path(""))
+        return found
+
+    def predict(self, row: Mapping[str, Any], id: str | None = None) -> Predicted:
+        """The prediction for a row."""
+        return Predicted(**self.ask("POST", self.path("/predict"), json=_body(row, id)))
+
+    def predict_many(
+        self, rows: Iterable[Mapping[str, Any]], ids: Iterable[str] | None = None
+    ) -> list[Predicted]:
+        """Predictions for many rows, a thousand in a request."""
+        every = [dict(row) for row in rows]
+        names = [None] * len(every) if ids is None else [*ids]
+        found: list[Predicted] = []
+        for part in _parts(zip(every, names, strict=True)):
+            body = {"rows": [_body(row, id) for row, id in part]}
+            answer = self.ask("POST", self.path("/predict/batch"), json=body)
+            found += _predicted(answer["predictions"])
+        return found
+
+    def label(self, id: str, label: Any) -> str:
+        """Settle a prediction with its label."""
+        body = {"id": id, "label": label}
+        return str(self.ask("POST", self.path("/labels"), json=body)["outcome"])
+
+    def label_many(self, labels: Mapping[str, Any]) -> dict[str, str]:
+        """What came of the labels of many predictions, by id."""
+        found: dict[str, str] = {}
+        for part in _parts(_labels(labels)):
+            answer = self.ask("POST", self.path("/labels"), json=part)
+            found.update((one["id"], one["outcome"]) for one in answer["labels"])
+        return found
+
+    def forget(self, id: str) -> str:
+        """Drop a prediction whose label will never come."""
+        return str(self.ask("POST", self.path("/forget"), json={"id": id})["outcome"])
+
+    def ticket(self, id: str) -> dict[str, Any]:
+        """What is known of a prediction."""
+        found: dict[str, Any] = self.ask("GET", self.path(f"/tickets/{_quoted(id)}"))
+        return found
+
+    def regret(self, largest: int | None = None) -> dict[str, Any]:
+        """Regret and certificate of every group."""
+        query = {} if largest is None else {"largest": largest}
+        found: dict[str, Any] = self.ask("GET", self.path("/regret"), params=query)
+        return found
+
+    def snapshot(self) -> bytes:
+        """The model as a file that ``groupwise.load`` opens."""
+        response = self.http.get(self.path("/snapshot"))
+        if not response.is_success:
+            _checked(response)
+        return response.content
+
+
+class AsyncClient(_Requests):
+    """The same for programs with an event loop."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        model: str | None = None,
+        timeout: float = 30.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(url, token, model, timeout)
+        self.http = httpx.AsyncClient(**self.settings, **options)
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.http.aclose()
+
+    async def ask(self, method: str, path: str, **content: Any) -> Any:
+        """Send a request until it is answered; repeating it must do no harm."""
+        for pause in (*_pauses(), None):
+            response = None
+            try:
+                response = await self.http.request(method, path, **content)
+                if response.status_code not in AGAIN or pause is None:
+                    return _checked(response)
+            except httpx.TransportError as error:
+                if pause is None:
+                    raise _unreachable(self.http.base_url, error) from error
+            await asyncio.sleep(_pause(response, pause or 0.0))
+
+    async def create(self, settings: str) -> dict[str, Any]:
+        """Make the model, from TOML as ``groupwise init`` writes it."""
+        found: dict[str, Any] = await self.ask("PUT", self.path(""), content=settings.encode())
+        return found
+
+    async def about(self) -> dict[str, Any]:
+        """The model in a few figures, and its settings."""
+        found: dict[str, Any] = await self.ask("GET", self.path(""))
+        return found
+
+    async def predict(self, row: Mapping[str, Any], id: str | None = None) -> Predicted:
+        """The prediction for a row."""
+        return Predicted(**await self.ask("POST", self.path("/predict"), json=_body(row, id)))
+
+    async def predict_many(
+        self, rows: Iterable[Mapping[str, Any]], ids: Iterable[str] | None = None
+    ) -> list[Predicted]:
+        """Predictions for many rows, a thousand in a request."""
+        every = [dict(row) for row in rows]
+        names = [None] * len(every) if ids is None else [*ids]
+        found: list[Predicted] = []
+        for part in _parts(zip(every, names, strict=True)):
+            body = {"rows": [_body(row, id) for row, id in part]}
+            answer = await self.ask("POST", self.path("/predict/batch"), json=body)
+            found += _predicted(answer["predictions"])
+        return found
+
+    async def label(self, id: str, label: Any) -> str:
+        """Settle a prediction with its label."""
+        body = {"id": id, "label": label}
+        return str((await self.ask("POST", self.path("/labels"), json=body))["outcome"])
+
+    async def label_many(self, labels: Mapping[str, Any]) -> dict[str, str]:
+        """What came of the labels of many predictions, by id."""
+        found: dict[str, str] = {}
+        for part in _parts(_labels(labels)):
+            answer = await self.ask("POST", self.path("/labels"), json=part)
+            found.update((one["id"], one["outcome"]) for one in answer["labels"])
+        return found
+
+    async def forget(self, id: str) -> str:
+        """Drop a prediction whose label will never come."""
+        return str((await self.ask("POST", self.path("/forget"), json={"id": id}))["outcome"])
+
+    async def ticket(self, id: str) -> dict[str, Any]:
+        """What is known of a prediction."""
+        found: dict[str, Any] = await self.ask("GET", self.path(f"/tickets/{_quoted(id)}"))
+        return found
+
+    async def regret(self, largest: int | None = None) -> dict[str, Any]:
+        """Regret and certificate of every group."""
+        query = {} if largest is None else {"largest": largest}
+        found: dict[str, Any] = await self.ask("GET", self.path("/regret"), params=query)
+        return found
+
+
+def _quoted(id: str) -> str:
+    from urllib.parse import quote
+
+    return quote(id, safe="")

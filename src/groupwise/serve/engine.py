@@ -1,0 +1,382 @@
+"""One model that is served: requests become events, and are answered when these are durable."""
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from groupwise.errors import GroupwiseError
+from groupwise.serve.committer import Committer, Group
+from groupwise.serve.errors import (
+    ConflictError,
+    InvalidError,
+    ServiceError,
+    StoreError,
+    UnavailableError,
+    UnknownError,
+)
+from groupwise.serve.seen import Seen
+from groupwise.serve.state import (
+    FORGOTTEN,
+    SETTLED,
+    UNNAMED,
+    Frozen,
+    Issued,
+    Row,
+    State,
+    digest_of,
+    same_label,
+)
+from groupwise.serve.store import PART, Event, ModelRecord, SnapshotRecord, Store
+
+LOG = logging.getLogger("groupwise.serve")
+SLICE = 50
+"""So much of a batch is done before others have their turn."""
+ANSWERS = 2_000
+"""So many settled tickets are written at once."""
+KEPT = 2
+"""Snapshots."""
+ALREADY, CONFLICT, UNKNOWN, INVALID = "already", "conflict", "unknown", "invalid"
+
+
+@dataclass(frozen=True)
+class Ageing:
+    """When a snapshot is taken, and what is kept for how long."""
+
+    events: int = 100_000
+    seconds: float = 60.0
+    keep_log: bool = False
+    remember: float = 30 * 86_400.0
+    """Seconds for which the ids of settled tickets are known."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a label or of forgetting."""
+
+    id: str
+    outcome: str
+    detail: str | None = None
+
+
+@dataclass
+class Counts:
+    """What happened since the start."""
+
+    predictions: int = 0
+    repeated: int = 0
+    labels: dict[str, int] = field(default_factory=dict)
+    lag: Callable[[float], None] = lambda seconds: None
+    """Told how long every label took to come."""
+
+    def label(self, outcome: str) -> None:
+        """Count a label."""
+        self.labels[outcome] = self.labels.get(outcome, 0) + 1
+
+
+class Engine:
+    """A model, its tickets, and the way to the store. All calls are made in the event loop."""
+
+    def __init__(
+        self,
+        record: ModelRecord,
+        fence: int,
+        state: State,
+        store: Store,
+        committer: Committer,
+        ageing: Ageing,
+        seen: Seen,
+    ) -> None:
+        self.record = record
+        self.counts = Counts()
+        self.unavailable: ServiceError | None = None
+        """Why it can answer nothing now."""
+        self.state = state
+        self.snapshots = store.snapshots(record.model)
+        self.broken: Callable[[ServiceError], None] = lambda error: None
+        self._fence = fence
+        self._store = store
+        self._committer = committer
+        self._ageing = ageing
+        self._last: Group | None = None
+        self._seen = seen
+        """The ids that the store remembers."""
+        self._snapshotting = asyncio.Lock()
+
+    # Requests.
+
+    async def predict(self, key: str | None, row: Row) -> Issued:
+        """The ticket for a row; the one that was issued for this id, if there is one."""
+        issued = self._predict(key, row)
+        await self._durable(issued.group)
+        return issued
+
+    async def predict_many(
+        self, items: Sequence[tuple[str | None, Row]]
+    ) -> list[Issued | GroupwiseError]:
+        """The same for many rows; an error in the place of those that are refused."""
+        found: list[Issued | GroupwiseError] = []
+        groups: dict[int, Group] = {}
+        for place, (key, row) in enumerate(items):
+            await _turn(place)
+            try:
+                issued = self._predict(key, row)
+            except (ConflictError, InvalidError) as error:
+                found.append(error)
+                continue
+            found.append(issued)
+            if issued.group is not None:
+                groups[id(issued.group)] = issued.group
+        for group in groups.values():
+            await self._durable(group)
+        return found
+
+    def _predict(self, key: str | None, row: Row) -> Issued:
+        self._check()
+        if key is not None:
+            known = self._find(key, None)
+            if known is not None:
+                if known.row != digest_of(row):
+                    raise ConflictError(
+                        f"The id {key!r} has a prediction for another row. Give every row an id of "
+                        "its own."
+                    )
+                self.counts.repeated += 1
+                return known
+        issued: Issued
+        issued, event = self._apply(lambda at: self.state.predict(key, row, at))
+        issued.group = self._append(event)
+        self.counts.predictions += 1
+        return issued
+
+    async def label(self, id: str | None, number: int | None, label: bytes) -> Outcome:
+        """Settle a ticket with its label."""
+        outcome, group = self._label(id, number, label)
+        await self._durable(group)
+        return outcome
+
+    async def label_many(
+        self, items: Sequence[tuple[str | None, int | None, bytes]]
+    ) -> list[Outcome]:
+        """The same for many."""
+        found = []
+        groups: dict[int, Group] = {}
+        for place, item in enumerate(items):
+            await _turn(place)
+            outcome, group = self._label(*item)
+            found.append(outcome)
+            if group is not None:
+                groups[id(group)] = group
+        for group in groups.values():
+            await self._durable(group)
+        return found
+
+    def _label(
+        self, id: str | None, number: int | None, label: bytes
+    ) -> tuple[Outcome, Group | None]:
+        self._check()
+        issued = self._find(*_named(id, number))
+        name = id if id is not None else f"{UNNAMED}{number}"
+        if issued is None:
+            found = Outcome(name, UNKNOWN, "There is no such ticket.")
+        elif issued.outcome == SETTLED and same_label(issued.label, label):
+            found = Outcome(issued.id, ALREADY)
+        elif issued.outcome is not None:
+            said = "it was forgotten" if issued.outcome == FORGOTTEN else "it has another label"
+            found = Outcome(issued.id, CONFLICT, f"The ticket is settled already: {said}.")
+        else:
+            found = self._settle(issued, label)
+        self.counts.label(found.outcome)
+        return found, None if issued is None else issued.group
+
+    def _settle(self, issued: Issued, label: bytes) -> Outcome:
+        try:
+            event = self._apply(lambda at: self.state.settle(issued, label, at))
+        except InvalidError as error:
+            return Outcome(issued.id, INVALID, str(error))
+        issued.group = self._append(event)
+        self.counts.lag(issued.settled - issued.at)
+        return Outcome(issued.id, SETTLED)
+
+    async def forget(self, id: str | None, number: int | None) -> Outcome:
+        """Drop a ticket whose label will never come."""
+        self._check()
+        issued = self._find(*_named(id, number))
+        if issued is None:
+            return Outcome(id if id is not None else f"{UNNAMED}{number}", UNKNOWN)
+        if issued.outcome == SETTLED:
+            found = Outcome(issued.id, CONFLICT, "The ticket has a label, which was learned from.")
+        elif issued.outcome == FORGOTTEN:
+            found = Outcome(issued.id, ALREADY)
+        else:
+            event = self._apply(lambda at: self.state.forget(issued, at))
+            issued.group = self._append(event)
+            found = Outcome(issued.id, FORGOTTEN)
+        await self._durable(issued.group)
+        return found
+
+    async def ticket(self, id: str) -> Issued:
+        """What is known of a ticket."""
+        self._readable()
+        issued = self._find(*_named(id, None))
+        if issued is None:
+            raise UnknownError(f"There is no ticket {id!r}.")
+        await self._durable(issued.group)
+        return issued
+
+    async def frozen(self) -> Frozen:
+        """The state as it is now, once it is durable."""
+        self._readable()
+        frozen, group = self.state.freeze(), self._last
+        await self._durable(group)
+        return frozen
+
+    async def settled(self) -> None:
+        """Wait until all that was asked for is durable, or has failed."""
+        while (group := self._last) is not None and not group.done.is_set():
+            await group.done.wait()
+
+    @property
+    def outstanding(self) -> int:
+        """Tickets without a label."""
+        return len(self.state.open)
+
+    # Events.
+
+    def _readable(self) -> None:
+        if self.unavailable is not None:
+            raise type(self.unavailable)(*self.unavailable.args)
+
+    def _check(self) -> None:
+        self._readable()
+        self._committer.check()
+
+    def _find(self, key: str | None, number: int | None) -> Issued | None:
+        found = self.state.find(key, number)
+        if found is not None:
+            return found
+        if key is None and number is not None and number >= self.state.model.issued:
+            return None
+        if key is not None and key not in self._seen:
+            return None
+        answer = self._store.answer(self.record.model, key, number)
+        return None if answer is None else Issued.from_answer(answer)
+
+    def _apply(self, change: Callable[[float], Any]) -> Any:
+        """Let an event happen in memory; what the model refuses has not happened."""
+        try:
+            return change(time.time())
+        except GroupwiseError as error:
+            raise InvalidError(str(error)) from error
+        except Exception as error:  # nobody knows how much of it happened
+            self.broken(UnavailableError("The model failed; it goes back to what is durable."))
+            raise error
+
+    def _append(self, event: Event) -> Group:
+        self._last = self._committer.append(self.record.model, self._fence, self.state.seq, event)
+        return self._last
+
+    async def _durable(self, group: Group | None) -> None:
+        if group is not None:
+            await group.durable(self.record.model)
+
+    # From memory to the store and back.
+
+    def load(self) -> State:
+        """The durable state, from the store; for another thread, while nothing is appended."""
+        return load(self._store, self.record)
+
+    def adopt(self, state: State) -> None:
+        """Go on from what is durable."""
+        self.state, self._last, self.unavailable = state, None, None
+
+    def history(self) -> list[tuple[int, float, bytes]]:
+        """The lines of history that were kept."""
+        return self._store.history(self.record.model)
+
+    async def put_history(self, seq: int, at: float, line: bytes, most: int) -> None:
+        """Keep a line of history."""
+        about = self.record.model, self._fence, seq, at, line, most
+        await self._committer.run(lambda store: store.put_history(*about))
+
+    def delete_from(self, store: Store) -> None:
+        """Remove all that a store has of it; in the thread that writes."""
+        store.delete(self.record.model, self._fence)
+
+    @property
+    def unsnapped(self) -> int:
+        """Events after the last snapshot."""
+        return self.state.seq - (self.snapshots[0].seq if self.snapshots else 0)
+
+    @property
+    def is_due(self) -> bool:
+        """Should a snapshot be taken?"""
+        if not self.unsnapped or self.unavailable is not None or self._snapshotting.locked():
+            return False
+        age = time.time() - self.snapshots[0].at if self.snapshots else float("inf")
+        return self.unsnapped >= self._ageing.events or age >= self._ageing.seconds
+
+    async def snapshot(self) -> None:
+        """Write the state to the store, and drop what it makes needless."""
+        async with self._snapshotting:
+            state = self.state
+            frozen = await self.frozen()
+            if self.snapshots and self.snapshots[0].seq == frozen.seq:
+                return
+            content, digest = await asyncio.to_thread(frozen.to_bytes)
+            written = self.record.model, self._fence
+            await put(self._committer, *written, frozen.seq, content)
+            for first in range(0, len(frozen.recent), ANSWERS):
+                some = [one.to_answer() for one in frozen.recent[first : first + ANSWERS]]
+                await self._committer.run(lambda s, some=some: s.put_answers(*written, some))  # type: ignore[misc]
+            check = hashlib.sha256(content).hexdigest()
+            record = SnapshotRecord(frozen.seq, time.time(), digest, check)
+            keep = KEPT, self._ageing.keep_log
+            await self._committer.run(lambda s: s.put_snapshot(*written, record, *keep))
+            self.snapshots = [record, *self.snapshots][:KEPT]
+            for one in frozen.recent:
+                if one.key is not None:
+                    self._seen.add(one.key)
+            state.drop(frozen.recent)
+            before = record.at - self._ageing.remember
+            await self._committer.run(lambda s: s.forget_answers(*written, before))
+            LOG.info("%s: snapshot at event %d", self.record.name, frozen.seq)
+
+
+async def put(committer: Committer, model: int, fence: int, seq: int, content: bytes) -> None:
+    """Write the parts of a snapshot, between which events are committed."""
+    for part, first in enumerate(range(0, len(content), PART)):
+        some = content[first : first + PART]
+        await committer.run(
+            lambda s, part=part, some=some: s.put_part(model, fence, seq, part, some)  # type: ignore[misc]
+        )
+
+
+def load(store: Store, record: ModelRecord) -> State:
+    """A model as it is in the store: its last snapshot that is whole, and the log after it."""
+    for known in store.snapshots(record.model):
+        content = store.content(record.model, known.seq)
+        if hashlib.sha256(content).hexdigest() == known.check:
+            state = State.thawed(content, f"The snapshot of {record.name}")
+            state.replay(store.log(record.model, known.seq))
+            return state
+        LOG.error("%s: the snapshot at event %d is damaged", record.name, known.seq)
+    raise StoreError(
+        f"The store holds no whole snapshot of {record.name}. Restore the store from a copy."
+    )
+
+
+def _named(id: str | None, number: int | None) -> tuple[str | None, int | None]:
+    """An id as the caller's, or as the number that stands for it."""
+    if id is None or not id.startswith(UNNAMED):
+        return id, number
+    digits = id[len(UNNAMED) :]
+    return None, int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else -1
+
+
+async def _turn(place: int) -> None:
+    if place and place % SLICE == 0:
+        await asyncio.sleep(0)

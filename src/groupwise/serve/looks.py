@@ -1,0 +1,193 @@
+"""What people look at: tables as they are now, how they came to be, and what happens at present."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from groupwise.errors import GroupwiseError
+from groupwise.losses import Log
+from groupwise.serve.engine import Engine
+from groupwise.serve.errors import MalformedError
+from groupwise.serve.problems import HEADERS
+from groupwise.serve.reader import Reader
+from groupwise.serve.service import Service
+
+LOG = logging.getLogger("groupwise.serve")
+LINE_GROUPS = 50
+"""The history knows of so many groups: the largest."""
+LINES = 600
+"""And of so many moments."""
+GAP = 0.02
+"""A mean gap that is worth an alert."""
+EVERY = 1.0
+"""Seconds between two messages of a stream."""
+FIGURES = ("rounds", "regret", "certificate", "baseline_regret")
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+@dataclass
+class Seen:
+    """What was computed of a model."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    tables: dict[tuple[str, int | None], tuple[int, dict[str, Any]]] = field(default_factory=dict)
+    sampled: int = -1
+    """The labels when a line of history was last written."""
+
+
+class Looks:
+    """Tables and history of the models of a service."""
+
+    def __init__(self, reader: Reader | None = None, sample: float = 0.0) -> None:
+        self._reader = reader or Reader()
+        self._sample = sample
+        self._seen: dict[int, Seen] = {}
+        self._ending = asyncio.Event()
+
+    def _of(self, engine: Engine) -> Seen:
+        return self._seen.setdefault(id(engine), Seen())
+
+    def about(self, engine: Engine) -> dict[str, Any]:
+        """A model in a few figures."""
+        state, snapshots = engine.state, engine.snapshots
+        return {
+            "name": engine.record.name,
+            "created": engine.record.created,
+            "events": state.seq,
+            "predictions": state.model.issued,
+            "outstanding": len(state.open),
+            "oldest": min((one.at for one in state.open.values()), default=None),
+            "groups": len(state.model.group_names),
+            "snapshot_at": snapshots[0].at if snapshots else None,
+            "snapshot_event": snapshots[0].seq if snapshots else None,
+        }
+
+    async def regret(self, engine: Engine, largest: int | None = None) -> dict[str, Any]:
+        """Regret and certificate of every group, as they are now."""
+        return await self._table(engine, "regret", largest)
+
+    async def calibration(self, engine: Engine, largest: int | None = None) -> dict[str, Any]:
+        """Calibration of every group, as it is now."""
+        return await self._table(engine, "calibration", largest)
+
+    def last(self, engine: Engine) -> dict[str, Any] | None:
+        """The last table of regret, however old."""
+        tables = self._of(engine).tables
+        known = [one for (what, _), one in tables.items() if what == "regret"]
+        return max(known, key=lambda one: one[0])[1] if known else None
+
+    def miscalibrated(self, engine: Engine) -> list[tuple[str | None, dict[str, Any]]]:
+        """Groups whose probabilities are off by more than chance explains, by class."""
+        _, known = self._of(engine).tables.get(("calibration", LINE_GROUPS), (0, {"tables": {}}))
+        return [
+            (of if known["classes"] and len(known["classes"]) > 2 else None, row)
+            for of, rows in known["tables"].items()
+            for row in rows
+            if row["ece"] and row["ece"] > 2 * row["ece_95"] and abs(row["gap"]) > GAP
+        ]
+
+    async def _table(self, engine: Engine, what: str, largest: int | None) -> dict[str, Any]:
+        seen = self._of(engine)
+        async with seen.lock:
+            version, known = seen.tables.get((what, largest), (-1, {}))
+            if version == engine.state.seq and engine.unavailable is None:
+                return known
+            frozen = await engine.frozen()
+            found = await self._reader.ask(frozen, {"what": what, "largest": largest})
+            found["event"] = frozen.seq
+            found["at"] = time.time()
+            seen.tables[what, largest] = frozen.seq, found
+            return found
+
+    async def sampling(self, service: Service) -> None:
+        """Write history, every so many seconds."""
+        while self._sample:
+            await asyncio.sleep(self._sample)
+            for engine in [*service.engines.values()]:
+                try:
+                    await self.sample(engine)
+                except GroupwiseError as error:
+                    LOG.error("%s: no history: %s", engine.record.name, error)
+
+    async def sample(self, engine: Engine) -> None:
+        """Write a line of history, where there is something new."""
+        seen = self._of(engine)
+        labels = engine.counts.labels.get("settled", 0)
+        if labels == seen.sampled or engine.unavailable is not None:
+            return
+        table = await self.regret(engine, LINE_GROUPS)
+        line = {
+            "settled": table["settled"],
+            "outstanding": engine.outstanding,
+            "groups": {row["group"]: [row[key] for key in FIGURES] for row in table["rows"]},
+        }
+        if isinstance(engine.state.model.loss, Log):
+            await self.calibration(engine, LINE_GROUPS)
+        await engine.put_history(table["event"], table["at"], _encode(line), LINES)
+        seen.sampled = labels
+
+    async def history(self, engine: Engine, group: str | None = None) -> dict[str, Any]:
+        """How regret and certificate came to be: of one group, or of all that are known."""
+        lines = await asyncio.to_thread(engine.history)
+        points = []
+        for seq, at, text in lines:
+            line = _decode(text)
+            groups = line["groups"]
+            if group is not None:
+                groups = {group: groups[group]} if group in groups else {}
+            points.append({"event": seq, "at": at, **line, "groups": groups})
+        return {"figures": FIGURES, "points": points}
+
+    async def stream(self, engine: Engine, request: Request) -> StreamingResponse:
+        """Server-sent events: what is known now, whenever it changes, at most once a second.
+
+        The id of an event is that of the log; whoever comes back with it gets the lines of history
+        that were written meanwhile.
+        """
+        given = request.headers.get("last-event-id", "")
+        if given and not (given.isascii() and given.isdigit() and len(given) < 19):
+            raise MalformedError("Last-Event-ID is the id of an event of this stream.")
+        after = int(given) if given else None
+        missed = [] if after is None else (await self.history(engine))["points"]
+
+        async def events() -> AsyncIterator[bytes]:
+            for point in missed:
+                if after is not None and point["event"] > after:
+                    yield _event("history", point["event"], point)
+            last = -1
+            while not self._ending.is_set() and engine.unavailable is None:
+                if engine.state.seq != last:
+                    last = engine.state.seq
+                    figures = {**self.about(engine), "labels": dict(engine.counts.labels)}
+                    yield _event("figures", last, figures)
+                else:
+                    yield b": nothing new\n\n"
+                try:
+                    await asyncio.wait_for(self._ending.wait(), EVERY)
+                except TimeoutError:
+                    continue
+
+        headers = {**HEADERS, "X-Accel-Buffering": "no"}
+        return StreamingResponse(events(), 200, headers, "text/event-stream")
+
+    def end(self) -> None:
+        """End the streams, which would last for ever."""
+        self._ending.set()
+
+    async def close(self) -> None:
+        """End the process that computes."""
+        self.end()
+        await self._reader.close()
+
+
+def _event(kind: str, number: int, data: Any) -> bytes:
+    return b"event: %s\nid: %d\ndata: %s\n\n" % (kind.encode(), number, _encode(data))

@@ -1,0 +1,173 @@
+"""Running the service: from a store's name to a server that listens, and back to rest."""
+
+import gc
+import hashlib
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from groupwise.errors import ConfigurationError, GroupwiseError
+from groupwise.serve.access import is_loopback
+from groupwise.serve.app import App
+from groupwise.serve.engine import Ageing
+from groupwise.serve.errors import StoreError
+from groupwise.serve.looks import Looks
+from groupwise.serve.service import Service
+from groupwise.serve.state import State
+from groupwise.serve.store import ModelRecord, Store
+
+POSTGRES = ("postgresql://", "postgres://")
+SWITCH = 0.0005
+"""Seconds that a thread may keep the interpreter from others; Python allows ten times as many."""
+GARBAGE = (50_000, 20, 100)
+"""When Python looks for garbage: after so many new objects, and how seldom among the older ones."""
+PATIENCE = 30
+"""Seconds that requests under way have when the service is asked to end."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where the service listens, and what it keeps."""
+
+    store: str = "groupwise.db"
+    host: str = "127.0.0.1"
+    port: int = 8088
+    ageing: Ageing = field(default_factory=Ageing)
+    sample: float = 10.0
+    """Seconds between lines of history; 0 for none."""
+    lease: float = 10.0
+    """Seconds after which a writer that says nothing is taken for gone; for PostgreSQL."""
+    only: tuple[str, ...] = ()
+    """The models to serve; none are all."""
+
+
+def open_store(name: str, writer: bool = True, lease: float = 10.0) -> Store:
+    """The store of a name: an address of PostgreSQL, or a file."""
+    if name.startswith(POSTGRES):
+        from groupwise.serve.postgres import PostgresStore
+
+        return PostgresStore(name, writer, lease)
+    from groupwise.serve.sqlite import SqliteStore
+
+    return SqliteStore(Path(name), writer)
+
+
+class Server(uvicorn.Server):
+    """A server that says when it is asked to end: streams would keep it."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ending: Callable[[], None] = lambda: None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Asked to end: once in good order, twice by interrupts at once."""
+        self.ending()
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+
+def tune() -> None:
+    """Let the thread that commits have its turn soon, and seldom look for garbage.
+
+    What a request leaves is freed at once; tickets that wait would be looked through in vain, which
+    was a third of a prediction.
+    """
+    sys.setswitchinterval(SWITCH)
+    gc.set_threshold(*GARBAGE)
+
+
+def serve(settings: Settings, said: Callable[[str], None]) -> None:
+    """Serve until asked to end. ``said`` is told what, and where."""
+    tune()
+    store = open_store(settings.store, lease=settings.lease)
+    try:
+        _check_host(settings.host, store)
+        problems: list[Exception] = []
+
+        def failed(error: Exception) -> None:
+            problems.append(error)
+            server.should_exit = True
+
+        looks = Looks(sample=settings.sample)
+        app = App(Service(store, settings.ageing, settings.only), looks, failed)
+        config = uvicorn.Config(
+            app,
+            host=settings.host,
+            port=settings.port,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=PATIENCE,
+        )
+        server = Server(config)
+        server.ending = looks.end
+        address = f"[{settings.host}]" if ":" in settings.host else settings.host
+        said(f"{store.place} is served at http://{address}:{settings.port}")
+        server.run()
+    finally:
+        store.close()
+    if problems:
+        error = problems[0]
+        raise error if isinstance(error, GroupwiseError) else StoreError(repr(error))
+
+
+def _check_host(host: str, store: Store) -> None:
+    if not is_loopback(host) and not store.tokens():
+        raise ConfigurationError(
+            f"{host} can be reached from elsewhere, and there are no tokens. Make one first: "
+            "groupwise token create NAME --scope admin."
+        )
+
+
+def check(settings: Settings, said: Callable[[str], None]) -> bool:
+    """Does every model come from its snapshots and its log as it was? Nothing is changed."""
+    store = open_store(settings.store, writer=False)
+    try:
+        found = [_is_whole(store, record, said) for record in store.models()]
+        return all(found)
+    finally:
+        store.close()
+
+
+def _is_whole(store: Store, record: ModelRecord, said: Callable[[str], None]) -> bool:
+    """From the oldest snapshot through the log, past the digests of the newer ones, to its end."""
+    known = store.snapshots(record.model)[::-1]
+    try:
+        for one in known:
+            content = store.content(record.model, one.seq)
+            if hashlib.sha256(content).hexdigest() != one.check:
+                raise StoreError(f"The snapshot at event {one.seq} is damaged.")
+        state = State.thawed(store.content(record.model, known[0].seq), record.name)
+        digests = {one.seq: one.digest for one in known}
+        events = store.log(record.model, known[0].seq)
+        compared = _compared(state, digests)
+        for seq, event in events:
+            state.replay([(seq, event)])
+            compared += _compared(state, digests)
+        if compared < len(known):
+            raise StoreError("The log ends before the last snapshot.")
+    except GroupwiseError as error:
+        said(f"{record.name}: {error}")
+        return False
+    said(
+        f"{record.name}: {compared} snapshots and the log agree; {state.seq:,} events, "
+        f"{len(state.open):,} tickets open"
+    )
+    return True
+
+
+def _compared(state: State, digests: dict[int, str]) -> int:
+    """Compare the state with the snapshot that was taken of it, if there is one."""
+    if state.seq not in digests:
+        return 0
+    if state.freeze().to_bytes()[1] != digests[state.seq]:
+        raise StoreError(
+            f"At event {state.seq} the log gives another state than the snapshot that was taken."
+        )
+    return 1

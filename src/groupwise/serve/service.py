@@ -1,0 +1,246 @@
+"""All models of a store, from the start of the service to its end."""
+
+import asyncio
+import hashlib
+import logging
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from groupwise.errors import GroupwiseError
+from groupwise.serve.committer import Committer
+from groupwise.serve.declared import declared_model
+from groupwise.serve.engine import Ageing, Engine, load
+from groupwise.serve.errors import (
+    ConflictError,
+    InvalidError,
+    ServiceError,
+    StaleError,
+    StoreError,
+    UnavailableError,
+    UnknownError,
+)
+from groupwise.serve.seen import Seen
+from groupwise.serve.state import State
+from groupwise.serve.store import ModelRecord, SnapshotRecord, Store, Token
+from groupwise.serve.warm import warm
+
+LOG = logging.getLogger("groupwise.serve")
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+TICK = 0.5
+"""Seconds between looks at what is due."""
+AGAIN = 0.2, 2.0
+"""Seconds between attempts to write after a failure, at first and at most."""
+
+
+def numerics() -> str:
+    """Names the arithmetic that this process computes with."""
+    import scipy
+
+    from groupwise import __version__
+    from groupwise.kernels.cache import arithmetic
+
+    return f"groupwise {__version__}, scipy {scipy.__version__}, {arithmetic()}"
+
+
+class Service:
+    """The models of a store; one process is the writer of each."""
+
+    def __init__(
+        self, store: Store, ageing: Ageing | None = None, only: tuple[str, ...] = ()
+    ) -> None:
+        self.store = store
+        self.only = only
+        """The models that are served here; none are all."""
+        self.ageing = ageing or Ageing()
+        self.engines: dict[str, Engine] = {}
+        self.tokens: list[Token] = store.tokens()
+        self.ready = False
+        self.ending = False
+        self.opened: Callable[[Engine], None] = lambda engine: None
+        """Told of every model that is served from now on."""
+        self.observe: Callable[[float, int], None] = lambda seconds, events: None
+        """Told of every commit: how long it took, and how many events it had."""
+        self._creating = asyncio.Lock()
+        self._recovering: asyncio.Task[None] | None = None
+        self._clock: asyncio.Task[None] | None = None
+
+    # From the start to the end.
+
+    async def start(self) -> None:
+        """Take the models, and bring each to where it was."""
+        self.committer = Committer(self.store, self._failed, self._lost)
+        self.committer.observe = self.observe
+        for record in self.store.models():
+            if self.only and record.name not in self.only:
+                continue
+            self._serve(record, *await asyncio.to_thread(self._open, record))
+        self._clock = asyncio.create_task(self._tick())
+        self.ready = True
+
+    def _open(self, record: ModelRecord) -> tuple[int, State, Seen]:
+        own = numerics()
+        known = self.store.snapshots(record.model)
+        tail = self.store.log(record.model, known[0].seq) if known else iter(())
+        if record.numerics != own and next(tail, None) is not None:
+            raise StoreError(
+                f"The log of {record.name} goes on after its last snapshot, and was written by "
+                f"other arithmetic ({record.numerics}; this is {own}). Start the version that "
+                "wrote it, and end it with SIGTERM: it takes a snapshot, from which this one goes "
+                "on."
+            )
+        fence = self.store.take(record.model)
+        state = load(self.store, record)
+        warm(state.model, next((one.ticket.row for one in state.open.values() if one.ticket), None))
+        if record.numerics != own:
+            fence = self.store.take(record.model, own)
+        seen = Seen()
+        for key in self.store.keys(record.model):
+            seen.add(key)
+        return fence, state, seen
+
+    def _serve(self, record: ModelRecord, fence: int, state: State, seen: Seen) -> Engine:
+        engine = Engine(record, fence, state, self.store, self.committer, self.ageing, seen)
+        engine.broken = self._failed
+        self.engines[record.name] = engine
+        self.opened(engine)
+        return engine
+
+    async def stop(self) -> None:
+        """Refuse, finish what was begun, take snapshots, and let go of the store."""
+        self.ending = True
+        self.ready = False
+        for task in (self._clock, self._recovering):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+        for engine in self.engines.values():
+            await engine.settled()
+            try:
+                await engine.snapshot()
+            except ServiceError as error:
+                LOG.error("%s: no snapshot at the end: %s", engine.record.name, error)
+        await self.committer.close()
+        self.store.close()
+
+    async def _tick(self) -> None:
+        """What is due now and then."""
+        while True:
+            await asyncio.sleep(TICK)
+            try:
+                self.tokens = await asyncio.to_thread(self.store.tokens)
+                await self.committer.run(lambda store: store.keep())
+                for engine in [*self.engines.values()]:
+                    if engine.is_due and self.committer.broken is None:
+                        await engine.snapshot()
+            except GroupwiseError as error:
+                LOG.error("%s", error)
+
+    # When something fails.
+
+    def _failed(self, error: ServiceError) -> None:
+        """Nothing is known but what is durable: every model goes back to that."""
+        LOG.error("%s", error)
+        for engine in self.engines.values():
+            if not isinstance(engine.unavailable, StaleError):
+                engine.unavailable = error
+        self.committer.broken = error
+        if self._recovering is None or self._recovering.done():
+            self._recovering = asyncio.create_task(self._recover())
+
+    def _lost(self, model: int, error: ServiceError) -> None:
+        """Another process has taken a model: this one knows no longer what is durable."""
+        LOG.error("%s", error)
+        for engine in self.engines.values():
+            if engine.record.model == model:
+                engine.unavailable = error
+
+    async def _recover(self) -> None:
+        pause, most = AGAIN
+        await self.committer.run(lambda store: None)  # what was under way is committed, or not
+        while True:
+            try:
+                for engine in [*self.engines.values()]:
+                    if not isinstance(engine.unavailable, StaleError | None):
+                        engine.adopt(await asyncio.to_thread(engine.load))
+                await self.committer.run(lambda store: store.probe())
+                break
+            except ServiceError as error:
+                LOG.error("still not: %s", error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, most)
+        self.committer.resume()
+        LOG.warning("the store can be written again")
+
+    # Models.
+
+    def engine(self, name: str) -> Engine:
+        """The model of a name."""
+        if self.ending:
+            raise UnavailableError("The service ends. Ask the next one.")
+        found = self.engines.get(name)
+        if found is None:
+            if not self.ready:
+                raise UnavailableError("The service starts: it replays its log. Try again soon.")
+            raise UnknownError(f"There is no model {name!r}. PUT its settings first.")
+        return found
+
+    async def create(self, name: str, settings: str) -> bool:
+        """Make a model; True where there was none. One that has seen something stays as it is."""
+        if not self.ready:
+            raise UnavailableError("The service starts or ends.")
+        if not NAME.fullmatch(name):
+            raise InvalidError(
+                f"A model cannot be called {name!r}: give lower-case letters, digits, - and _, at "
+                "most 63."
+            )
+        if self.only and name not in self.only:
+            raise StaleError(f"Model {name} is none of those that are served here.")
+        async with self._creating:
+            known = self.engines.get(name)
+            if known is not None:
+                if known.record.settings == settings:
+                    return False
+                if known.state.seq:
+                    raise ConflictError(
+                        f"Model {name} has seen rows, and its settings are what they are. Make "
+                        "another one, or DELETE this one."
+                    )
+            self.committer.check()
+            state, first, content = await asyncio.to_thread(_first, settings, name)
+            if known is not None:
+                await self._delete(known)
+            about = name, settings, numerics(), first, content
+            record, fence = await self.committer.run(lambda s: s.create(*about))
+            self._serve(record, fence, state, Seen())
+            return known is None
+
+    async def delete(self, name: str) -> None:
+        """Remove a model, and all that is known of it."""
+        engine = self.engine(name)
+        async with self._creating:
+            await self._delete(engine)
+
+    async def _delete(self, engine: Engine) -> None:
+        engine.unavailable = UnknownError(f"Model {engine.record.name} is being deleted.")
+        await engine.settled()
+        try:
+            await self.committer.run(engine.delete_from)
+        except ServiceError:
+            engine.unavailable = None
+            raise
+        self.engines.pop(engine.record.name, None)
+
+
+def _first(settings: str, name: str) -> tuple[State, SnapshotRecord, bytes]:
+    """A model that has seen nothing, and its snapshot."""
+    try:
+        state = State(declared_model(settings, name))
+    except GroupwiseError as error:
+        raise InvalidError(str(error)) from error
+    warm(state.model)
+    content, digest = state.freeze().to_bytes()
+    check = hashlib.sha256(content).hexdigest()
+    return state, SnapshotRecord(0, time.time(), digest, check), content

@@ -1,0 +1,176 @@
+"""A store in one SQLite file: write-ahead log, a sync to the disk at every commit, one process."""
+
+import os
+import sqlite3
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+from groupwise.serve.errors import FullError, StaleError, StoreError
+from groupwise.serve.sql import SqlStore, stale
+from groupwise.serve.store import Batch, packed
+
+WAIT = 5.0
+"""Seconds to wait for another process that writes tokens."""
+LOCK = ".lock"
+APPEND = (
+    "INSERT INTO log (model, first, last, content) SELECT ?, ?, ?, ? "
+    "WHERE EXISTS (SELECT 1 FROM models WHERE model = ? AND fence = ?)"
+)
+
+
+class SqliteStore(SqlStore):
+    """A file, which one process writes models to: it holds a lock beside it.
+
+    ``writer=False`` is for commands that come and go beside a service: they write tokens, read, and
+    take no model.
+    """
+
+    types: ClassVar = {"whole": "INTEGER", "real": "REAL", "bytes": "BLOB"}
+
+    def __init__(self, path: Path, writer: bool = True, durable: bool = True) -> None:
+        self.place = str(path)
+        self._path = path
+        self._lock = self._locked() if writer else None
+        try:
+            self._connection = self._connect(durable)
+            self._reader = self._connect(durable)
+            self._reading = threading.Lock()
+            self._prepare()
+        except sqlite3.Error as error:
+            self.close()
+            raise StoreError(f"Cannot use {path} as a store: {error}.") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self, durable: bool) -> sqlite3.Connection:
+        with suppress(OSError):  # it holds what people sent, and the keys of tickets
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL, 0o600))
+        connection = sqlite3.connect(
+            self._path, timeout=WAIT, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
+        return connection
+
+    def _locked(self) -> IO[bytes]:
+        """The lock, which ends with the process."""
+        place = self._path.with_name(self._path.name + LOCK)
+        try:
+            file = place.open("ab")
+        except OSError as error:
+            raise StoreError(
+                f"Cannot write beside {self._path}: {error.strerror or error}."
+            ) from None
+        try:
+            if sys.platform == "win32":
+                import msvcrt
+
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise StaleError(
+                f"Another process writes {self._path}. A store in a file has one writer: stop the "
+                "other, or use a PostgreSQL store for several."
+            ) from None
+        return file
+
+    def _prepare(self) -> None:
+        with self._writing() as cursor:
+            version = cursor.execute("PRAGMA user_version").fetchone()[0]
+            newest = self._migrate(version, cursor)
+            if newest != version:
+                cursor.execute(f"PRAGMA user_version = {newest}")
+
+    def close(self) -> None:
+        """Close the file, and let others write it."""
+        for name in ("_connection", "_reader"):
+            with suppress(AttributeError, sqlite3.Error):
+                getattr(self, name).close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def commit(self, batches: Sequence[Batch]) -> None:
+        """Make events durable; those of one model in one step.
+
+        Every step gives up the interpreter's lock, and whoever is busy keeps it for a while.
+        """
+        if len(batches) != 1:
+            super().commit(batches)
+            return
+        (batch,) = batches
+        content = packed(batch.events)
+        values = batch.model, batch.first, batch.last, content, batch.model, batch.fence
+        with self._errors():
+            found = self._connection.execute(APPEND, values).rowcount
+        if found != 1:
+            raise stale(batch.model)
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Cursor]:
+        with self._errors(), closing(self._connection.cursor()) as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+                cursor.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        cursor.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """What the library raises, as what a request is answered with."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise FullError(
+                f"The store {self.place} cannot be written ({error}). Nothing of this request "
+                "happened; try again when there is room."
+            ) from error
+
+    def _execute(self, cursor: Any, statement: str, values: Sequence[Any] = ()) -> Any:
+        return cursor.execute(statement, values)
+
+    def _many(self, cursor: Any, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        cursor.executemany(statement, rows)
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        try:
+            with self._reading:
+                return self._reader.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"Cannot read the store {self.place}: {error}.") from error
+
+    def _hold(self, cursor: Any, model: int, fence: int) -> None:
+        found = cursor.execute("SELECT fence FROM models WHERE model = ?", (model,)).fetchone()
+        if found is None or found[0] != fence:
+            raise stale(model)
+
+    def _holder(self) -> str:
+        return f"process {os.getpid()}"
+
+    def take(self, model: int, numerics: str | None = None) -> int:
+        """Become the writer of a model: whoever holds the lock may."""
+        with self._writing() as cursor:
+            cursor.execute(
+                "UPDATE models SET fence = fence + 1, holder = ?, "
+                "numerics = COALESCE(?, numerics) WHERE model = ?",
+                (self._holder(), numerics, model),
+            )
+            found = cursor.execute("SELECT fence FROM models WHERE model = ?", (model,)).fetchone()
+        if found is None:
+            raise stale(model)
+        return int(found[0])
+
+    def keep(self) -> None:
+        """Nothing to do: the lock lasts as long as the process."""

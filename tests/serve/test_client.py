@@ -1,0 +1,117 @@
+"""The client: the same answers, whatever is lost on the way, and nothing twice."""
+
+import asyncio
+import random
+
+import httpx
+import pytest
+
+from groupwise import client as clients
+from groupwise.client import AsyncClient, Client, ClientError
+from tests.serve.running import SETTINGS, asynchronous, inside, label, row
+
+
+class Lossy(httpx.AsyncBaseTransport):
+    """Loses requests before they arrive, and answers after they were given."""
+
+    def __init__(self, inner, seed=0):
+        self.inner = inner
+        self.draw = random.Random(seed)
+        self.lost = 0
+
+    async def handle_async_request(self, request):
+        fate = self.draw.random()
+        if fate < 0.2:
+            self.lost += 1
+            raise httpx.ConnectError("lost on the way there")
+        response = await self.inner.handle_async_request(request)
+        if fate < 0.5:
+            self.lost += 1
+            raise httpx.ReadError("lost on the way back")
+        return response
+
+
+@asynchronous
+async def test_what_is_lost_is_asked_again_and_counts_once(file, monkeypatch):
+    monkeypatch.setattr(clients, "PAUSE", 0.0)
+    draw = random.Random(1)
+    async with inside(file) as (app, http):
+        transport = Lossy(httpx.ASGITransport(app))
+        async with AsyncClient("http://127.0.0.1", model="costs", transport=transport) as client:
+            await client.create(SETTINGS)
+            rows = [row(draw) for _ in range(60)]
+            found = [await client.predict(one) for one in rows[:30]]
+            found += await client.predict_many(rows[30:])
+            assert [one.ticket for one in found] == [*range(60)]
+            labels = {one.id: label(row) for one, row in zip(found, rows, strict=True)}
+            some = dict([*labels.items()][:20])
+            for name, value in some.items():
+                assert await client.label(name, value) in ("settled", "already")
+            assert {*(await client.label_many(labels)).values()} <= {"settled", "already"}
+            assert (await client.regret())["settled"] == 60
+            assert (await client.ticket(found[0].id))["label"] == labels[found[0].id]
+            late = await client.predict(rows[0], id="a/b ?")
+            assert await client.forget(late.id) in ("forgotten", "already")
+            assert (await client.ticket("a/b ?"))["outcome"] == "forgotten"
+            with pytest.raises(ClientError, match="another label") as caught:
+                await client.label(found[0].id, 59.5)
+            assert (caught.value.status, caught.value.problem["status"]) == (409, 409)
+            with pytest.raises(ClientError, match="'age'"):
+                await client.predict_many([{**rows[0], "age": "old"}])
+        about = (await http.get("/v1/models/costs")).json()
+        assert (about["predictions"], about["events"]) == (61, 122)
+        assert transport.lost > 20
+
+
+def test_a_client_that_waits(monkeypatch):
+    """The same requests, and patience as the service asks for it."""
+    waited: list[float] = []
+    monkeypatch.setattr("groupwise.client.time.sleep", waited.append)
+    seen = []
+
+    def answer(request):
+        seen.append((request.method, request.url.raw_path.decode(), request.headers))
+        if len(seen) < 3:
+            return httpx.Response(503, headers={"Retry-After": "2"})
+        if request.url.path.endswith("/predict"):
+            found = {"id": "a", "ticket": 0, "prediction": 1.5, "groups": {}, "version": 0}
+            return httpx.Response(200, json=found)
+        return httpx.Response(404, json={"title": "There is no such thing", "detail": "no"})
+
+    transport = httpx.MockTransport(answer)
+    with Client("http://x/", "secret", "costs", transport=transport) as client:
+        assert client.predict({"a": 1}, id="a").prediction == 1.5
+        assert waited == [2.0, 2.0]
+        assert seen[0][:2] == ("POST", "/v1/models/costs/predict")
+        assert seen[0][2]["authorization"] == "Bearer secret"
+        with pytest.raises(ClientError, match="no such thing"):
+            client.ticket("b/c")
+        assert seen[-1][1] == "/v1/models/costs/tickets/b%2Fc"
+
+    def refuse(request):
+        raise httpx.ConnectError("nobody there")
+
+    with Client("http://x", transport=httpx.MockTransport(refuse)) as client:
+        with pytest.raises(ClientError, match="Which model"):
+            client.predict({})
+        client.model = "m"
+        waited.clear()
+        with pytest.raises(ClientError, match="cannot be reached"):
+            client.predict({})
+        assert len(waited) == clients.TRIES - 1
+    asyncio.run(_never_reached())
+
+
+async def _never_reached():
+    def refuse(request):
+        raise httpx.ConnectError("nobody there")
+
+    transport = httpx.MockTransport(refuse)
+    async with AsyncClient("http://x", model="m", transport=transport) as client:
+        tries = clients.TRIES
+        clients.TRIES = 2
+        try:
+            with pytest.raises(ClientError, match="cannot be reached"):
+                await client.predict({})
+        finally:
+            clients.TRIES = tries

@@ -1,0 +1,165 @@
+"""What is too long, malformed or of the wrong kind is refused with a clear problem document."""
+
+import asyncio
+import random
+
+import pytest
+
+from groupwise.serve import app as served
+from groupwise.serve.bodies import BODY
+from tests.serve.running import PATH, asynchronous, inside, is_problem, made, row
+
+
+async def _chunks(content: bytes):
+    for start in range(0, len(content), 1 << 16):
+        yield content[start : start + (1 << 16)]
+
+
+@asynchronous
+async def test_what_is_too_long(file):
+    async with inside(file) as (_, client):
+        await made(client)
+        long = b'{"row": {"a": "%s"}}' % (b"x" * BODY)
+        json = {"Content-Type": "application/json"}
+        path = f"{PATH}/predict"
+        detail = is_problem(await client.post(path, content=long, headers=json), 413, "too-long")
+        assert "1,048,576 bytes" in detail
+        chunked = await client.post(path, content=_chunks(long), headers=json)
+        is_problem(chunked, 413, "too-long")
+        is_problem(await client.put(PATH, content=long), 413, "too-long")
+        many: dict = {"rows": [{"row": {}}] * 1001}
+        is_problem(await client.post(f"{path}/batch", json=many), 413, "too-long")
+        labels = [{"id": "a", "label": 1.0}] * 1001
+        is_problem(await client.post(f"{PATH}/labels", json=labels), 413, "too-long")
+        forgotten = [{"id": "a"}] * 1001
+        is_problem(await client.post(f"{PATH}/forget", json=forgotten), 413, "too-long")
+        assert (await client.get(PATH)).json()["events"] == 0
+
+
+@asynchronous
+async def test_what_cannot_be_read(file):
+    async with inside(file) as (_, client):
+        await made(client)
+        json = {"Content-Type": "application/json"}
+        for path, bad in (
+            ("predict", b""),
+            ("predict", b"{"),
+            ("predict", b"[]"),
+            ("predict", b'{"row": 1}'),
+            ("predict", b'{"row": {"a": [1]}}'),
+            ("predict", b'{"row": {"a": {"b": 1}}}'),
+            ("predict", b'{"row": {"a": NaN}}'),
+            ("predict", b'{"row": {"a": 1e999}}'),
+            ("predict", b'{"row": {"a": 9223372036854775808}}'),
+            ("predict", b'{"row": {"a": %s}}' % (b"9" * 5000)),
+            ("predict", b'{"row": {"a": "\xff"}}'),
+            ("predict", b'{"row": {"a": "\\ud800"}}'),
+            ("predict", b'{"row": {}, "id": ""}'),
+            ("predict", b'{"row": {}, "id": "~1"}'),
+            ("predict", b'{"row": {}, "id": "a\\u0000"}'),
+            ("predict", b'{"row": {}, "id": "%s"}' % (b"x" * 201)),
+            ("predict", b'{"row": {}, "unheard": 1}'),
+            ("predict", b'{"row": %s' % (b'{"a":' * 100_000)),
+            ("predict/batch", b'{"rows": [{"row": {"a": []}}]}'),
+            ("labels", b'{"label": 1.0}'),
+            ("labels", b'{"label": 1.0, "id": "a", "ticket": 1}'),
+            ("labels", b'{"label": null, "id": "a"}'),
+            ("labels", b'{"label": [1], "id": "a"}'),
+            ("labels", b'{"label": 1.0, "ticket": -1}'),
+            ("labels", b'{"label": 1.0, "ticket": 9223372036854775808}'),
+            ("labels", b'{"label": 1.0, "ticket": 1.5}'),
+            ("labels", b'[{"id": "a"}]'),
+            ("forget", b"{}"),
+            ("forget", b'{"id": 5}'),
+        ):
+            response = await client.post(f"{PATH}/{path}", content=bad, headers=json)
+            is_problem(response, 400, "malformed")
+        is_problem(await client.get(f"{PATH}/regret?largest=-1"), 400, "malformed")
+        is_problem(await client.get(f"{PATH}/regret?largest=many"), 400, "malformed")
+        assert (await client.get(PATH)).json()["events"] == 0
+
+
+@asynchronous
+async def test_what_the_model_refuses(file):
+    async with inside(file) as (_, client):
+        await made(client)
+        good = row(random.Random(1))
+        for bad, said in (
+            ({**good, "age": "old"}, "'age'"),
+            ({**good, "age": None}, "'age'"),
+            ({name: good[name] for name in ("sex", "smoker", "age")}, "'bmi'"),
+            ({}, "'sex'"),
+        ):
+            response = await client.post(f"{PATH}/predict", json={"row": bad})
+            assert said in is_problem(response, 422, "invalid")
+        assert (await client.post(f"{PATH}/predict", json={"row": good})).json()["ticket"] == 0
+        for wrong in (61.0, "high", True, -1):
+            given = {"ticket": 0, "label": wrong}
+            is_problem(await client.post(f"{PATH}/labels", json=given), 422, "invalid")
+        given = {"ticket": 0, "label": 60}
+        assert (await client.post(f"{PATH}/labels", json=given)).json()["outcome"] == "settled"
+
+
+@asynchronous
+async def test_other_kinds_pages_and_methods(file):
+    async with inside(file) as (_, client):
+        await made(client)
+        text = b'{"row": {}}'
+        for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+            response = await client.post(
+                f"{PATH}/predict", content=text, headers={"Content-Type": kind}
+            )
+            is_problem(response, 415, "media-type")
+        zipped = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+        refused = await client.post(f"{PATH}/predict", content=text, headers=zipped)
+        is_problem(refused, 415, "media-type")
+        is_problem(await client.get("/v1/nothing"), 404, "unknown")
+        is_problem(await client.get("/v1/models/none/regret"), 404, "unknown")
+        is_problem(await client.get(f"{PATH}/predict"), 405, "method")
+        is_problem(await client.post(f"{PATH}/calibration"), 405, "method")
+        is_problem(await client.get(f"{PATH}/calibration"), 422, "invalid")
+
+
+@asynchronous
+async def test_more_requests_than_are_taken(file, monkeypatch):
+    async with inside(file) as (_, client):
+        await made(client)
+        monkeypatch.setattr(served, "AT_ONCE", 0)
+        response = await client.get(PATH)
+        is_problem(response, 503, "busy")
+        assert response.headers["retry-after"] == "1"
+        assert (await client.get("/live")).status_code == 200
+
+
+@asynchronous
+async def test_what_nobody_thought_of_is_a_problem_document_too(file, monkeypatch):
+    async with inside(file) as (app, client):
+        await made(client)
+        monkeypatch.setattr(app.looks, "about", lambda engine: 1 / 0)
+        is_problem(await client.get("/v1/models"), 500, "internal")
+
+
+@pytest.mark.parametrize("kind", ["predict", "settle"])
+@asynchronous
+async def test_a_model_that_fails_midway_goes_back_to_what_is_durable(file, monkeypatch, kind):
+    """Whatever a failure inside the model has done to it, the log says what happened."""
+    async with inside(file) as (app, client):
+        await made(client)
+        good = row(random.Random(1))
+        await client.post(f"{PATH}/predict", json={"id": "a", "row": good})
+        engine = app.service.engines["costs"]
+
+        def fails(*arguments):
+            engine.state.model.predict(good)  # an effect that no event tells of
+            raise RuntimeError("as if by accident")
+
+        monkeypatch.setattr(engine.state, kind, fails)
+        body = {"id": "b", "row": good} if kind == "predict" else {"id": "a", "label": 1.0}
+        path = f"{PATH}/{'predict' if kind == 'predict' else 'labels'}"
+        is_problem(await client.post(path, json=body), 500, "internal")
+        while (found := await client.post(path, json=body)).status_code == 503:
+            await asyncio.sleep(0.01)
+        assert found.status_code == 200
+        body = {"id": "c", "row": good}
+        found = (await client.post(f"{PATH}/predict", json=body)).json()
+        assert found["ticket"] == (2 if kind == "predict" else 1)

@@ -1,0 +1,68 @@
+"""``groupwise predict`` and ``learn --url``: the numbers of a loop, and nothing twice."""
+
+import csv
+import json
+
+import httpx
+import pytest
+
+from tests.cli.commands import invoke, people, refused, succeed, write_rows
+from tests.serve.running import Running
+
+SETTINGS = """
+target = "pay"
+range = [-10000.0, 10000.0]
+features = { age = [18.0, 70.0] }
+groups = [{ by = "city" }, { by = "sex" }]
+"""
+CLASSES = SETTINGS.replace("range = [-10000.0, 10000.0]", 'classes = ["low", "high"]')
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with Running(str(tmp_path_factory.mktemp("remote") / "groupwise.db")) as running:
+        for name, settings in (("pay", SETTINGS), ("rich", CLASSES)):
+            url = f"{running.url}/v1/models/{name}"
+            httpx.put(url, content=settings, timeout=120).raise_for_status()
+        yield running
+
+
+def test_files_are_predicted_and_learned(service, tmp_path):
+    found = [(f"p{i}", *row) for i, row in enumerate(people(1_200))]
+    data = write_rows(tmp_path / "people.csv", ["name", "sex", "city", "age", "pay"], found)
+    there = "--url", service.url, "--id", "name"
+    out = tmp_path / "predicted.csv"
+    succeed("predict", "pay", data, *there, "--out", out)
+    with out.open(newline="") as file:
+        predicted = list(csv.DictReader(file))
+    assert len(predicted) == 1_200
+    assert "city=" in predicted[0]["groups"]
+    said = succeed("learn", "pay", data, *there).stdout
+    assert "1,200 labels sent: 1,200 settled" in said
+    assert "1,200 already" in succeed("learn", "pay", data, *there).stdout
+    about = httpx.get(f"{service.url}/v1/models/pay", timeout=60).json()
+    assert (about["predictions"], about["events"]) == (1_200, 2_400)
+    other = [(*row[:-1], 9999.5) for row in found]
+    changed = write_rows(tmp_path / "other.csv", ["name", "sex", "city", "age", "pay"], other)
+    result = invoke("learn", "pay", changed, *there)
+    assert result.exit_code == 1
+    assert "1,200 conflict" in result.stdout
+    unnamed = refused("learn", "pay", data, "--url", service.url, "--id", "nobody")
+    assert "no column 'nobody'" in unnamed
+    assert "There is no model" in refused("predict", "none", data, *there)
+    assert "for snapshots" in refused("learn", "pay", data, *there, "--no-wait")
+
+
+def test_probabilities_have_their_columns(service, tmp_path):
+    rows = [(sex, city, age, "high" if age > 40 else "low") for sex, city, age, _ in people(60)]
+    data = write_rows(tmp_path / "people.csv", ["sex", "city", "age", "pay"], rows)
+    assert "60 settled" in succeed("learn", "rich", data, "--url", service.url).stdout
+    out = tmp_path / "predicted.csv"
+    succeed("predict", "rich", data, "--url", service.url, "--out", out)
+    with out.open(newline="") as file:
+        chances = [float(line["probability:high"]) for line in csv.DictReader(file)]
+    assert len(chances) == 60
+    assert all(0.0 < chance < 1.0 for chance in chances)
+    table = httpx.get(f"{service.url}/v1/models/rich/regret", timeout=60).json()
+    assert table["settled"] == 60
+    assert json.dumps(table)

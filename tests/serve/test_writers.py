@@ -1,0 +1,154 @@
+"""One writer per model: a second one is refused, and one that was replaced writes nothing more."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+from groupwise.serve.engine import load
+from groupwise.serve.errors import StaleError
+from groupwise.serve.run import open_store
+from tests.serve.running import (
+    PATH,
+    SETTINGS,
+    Running,
+    asynchronous,
+    free_port,
+    inside,
+    is_problem,
+    made,
+    place_of,
+    row,
+)
+
+
+def serve(place: str, *options: str) -> subprocess.CompletedProcess:
+    """A service that should not come to be."""
+    command = [sys.executable, "-m", "groupwise", "serve", "--store", place]
+    command += ["--port", str(free_port()), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.slow
+def test_a_second_process_is_refused(place):
+    with Running(place) as first:
+        with httpx.Client(base_url=first.url, timeout=60) as client:
+            client.put(PATH, content=SETTINGS).raise_for_status()
+            second = serve(place)
+            assert second.returncode == 2
+            assert "Another process writes" in second.stderr
+            body = {"id": "a", "row": row(random.Random(1))}
+            assert client.post(f"{PATH}/predict", json=body).is_success
+        assert first.stop()[0] == 0
+
+
+def test_a_file_has_one_writer(file):
+    first = open_store(file)
+    with pytest.raises(StaleError, match="Another process writes"):
+        open_store(file)
+    open_store(file, writer=False).close()  # who comes for tokens takes nothing
+    first.close()
+    open_store(file).close()
+
+
+@asynchronous
+async def test_a_stale_writer_cannot_commit(place):
+    """Another takes the model behind its back; here by force, where a lock would not allow it."""
+    async with inside(place) as (app, client):
+        await made(client)
+        body = {"id": "a", "row": row(random.Random(1))}
+        await client.post(f"{PATH}/predict", json=body)
+        record = app.service.engines["costs"].record
+        if place.startswith("postgresql"):
+            other: Any = open_store(place, lease=0.5)
+            with pytest.raises(StaleError, match="Another process writes"):
+                other.take(record.model)
+            other._execute(
+                other._connection.cursor(), "UPDATE models SET expires = 0"
+            )  # as after a pause
+        else:
+            os.unlink(place + ".lock")
+            other = open_store(place)
+        fence = other.take(record.model)
+        answers = await asyncio.gather(
+            *(
+                client.post(f"{PATH}/predict", json={**body, "id": str(number)})
+                for number in range(5)
+            ),
+            client.post(f"{PATH}/labels", json={"id": "a", "label": 1.0}),
+        )
+        for answer in answers:
+            is_problem(answer, 503, "elsewhere")
+        is_problem(await client.get(f"{PATH}/tickets/a"), 503, "elsewhere")
+        with pytest.raises(StaleError):
+            await app.service.committer.run(lambda s: s.delete(record.model, fence - 1))
+        state = load(other, record)
+        assert state.seq == 1
+        assert [one.key for one in state.open.values()] == ["a"]
+        other.close()
+
+
+@pytest.mark.slow
+def test_a_paused_writer_that_resumes(tmp_path):
+    """Paused past its lease, replaced, and resumed: nothing that it is asked for then stays."""
+    place = place_of("postgres", tmp_path)
+    first = Running(place, "--lease", "1").start()
+    second = Running(place, "--lease", "1")
+    try:
+        with httpx.Client(base_url=first.url, timeout=30) as client:
+            client.put(PATH, content=SETTINGS).raise_for_status()
+            body = {"id": "a", "row": row(random.Random(1))}
+            client.post(f"{PATH}/predict", json=body).raise_for_status()
+            assert first.process is not None
+            os.kill(first.process.pid, signal.SIGSTOP)
+            time.sleep(1.5)
+            second.start()
+            with httpx.Client(base_url=second.url, timeout=30) as new:
+                mine = {"id": "b", "row": row(random.Random(2))}
+                found = new.post(f"{PATH}/predict", json=mine).json()
+                os.kill(first.process.pid, signal.SIGCONT)
+                stale = client.post(f"{PATH}/predict", json={**body, "id": "c"})
+                is_problem(stale, 503, "elsewhere")
+                assert new.get(f"{PATH}/tickets/b").json()["answer"] == found
+                assert new.get(f"{PATH}/tickets/a").status_code == 200
+                assert new.get(f"{PATH}/tickets/c").status_code == 404
+                assert new.get(PATH).json()["events"] == 2
+            first.stop()
+            assert second.stop()[0] == 0
+    finally:
+        first.end()
+        second.end()
+
+
+@pytest.mark.slow
+def test_a_paused_process_keeps_its_file(file):
+    """A lock does not end while its process lives: nobody can replace the writer of a file."""
+    with Running(file) as first:
+        assert first.process is not None
+        os.kill(first.process.pid, signal.SIGSTOP)
+        second = serve(file)
+        os.kill(first.process.pid, signal.SIGCONT)
+        assert second.returncode == 2
+        assert "Another process writes" in second.stderr
+
+
+@pytest.mark.slow
+def test_two_processes_may_serve_two_models(tmp_path):
+    place = place_of("postgres", tmp_path)
+    with Running(place, "--model", "costs") as one, Running(place, "--model", "other") as other:
+        httpx.put(f"{one.url}{PATH}", content=SETTINGS, timeout=60).raise_for_status()
+        found = httpx.put(f"{other.url}{PATH}", content=SETTINGS, timeout=60)
+        is_problem(found, 503, "elsewhere")
+        made_there = httpx.put(f"{other.url}/v1/models/other", content=SETTINGS, timeout=60)
+        assert made_there.status_code == 201
+        for service, name in ((one, "costs"), (other, "other")):
+            body = {"id": "a", "row": row(random.Random(1))}
+            url = f"{service.url}/v1/models/{name}/predict"
+            assert httpx.post(url, json=body, timeout=60).is_success
