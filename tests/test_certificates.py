@@ -224,6 +224,7 @@ def attack(spec):
 
 @pytest.mark.parametrize("play", PLAYS)
 @pytest.mark.parametrize("adversary", [farthest, leader, tightest], ids=lambda a: a.__name__)
+@pytest.mark.slow
 def test_a_hundred_outstanding_labels_in_any_order(adversary, play):
     """Nothing is settled before a hundred tickets are out, and then one for every new one."""
     spec = Spec(adversary, play, "plain", True, True, 5)
