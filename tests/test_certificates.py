@@ -22,6 +22,14 @@ LEARNERS = {
     "forward": [gw.learners.Ridge(0.5, forward=True)],
     "portfolio": [gw.learners.Ridge(0.01), gw.learners.Ridge(5.0, forward=True)],
 }
+LEANING = {
+    "leaning": [
+        gw.learners.Ridge(0.5, everybody=True),
+        gw.learners.Ridge(3.0, forward=True, forgetting=0.9, everybody=True),
+    ],
+    "recommended": gw.learners.portfolio(gw.losses.Square()),
+}
+"""Those that lean to everybody's model."""
 PLAYS = ("mean", "sample", "specialists", "prod")
 
 
@@ -107,7 +115,7 @@ def make_model(spec, low, high):
         parts = {"aggregator": gw.aggregators.AdaNormalHedge(), "play": spec.play}
     return gw.Groupwise(
         groups,
-        learner=LEARNERS[spec.learner],
+        learner=(LEARNERS | LEANING)[spec.learner],
         loss=gw.losses.Square(low, high),
         features=["one", "u", "v"],
         indicators=False,
@@ -176,6 +184,20 @@ def test_there_are_enough_streams():
 
 @pytest.mark.parametrize("spec", STREAMS, ids=str)
 def test_regret_is_below_its_certificate_after_every_label(spec):
+    attack(spec)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda one: one.__name__)
+def test_learners_that_lean_to_everybody_keep_their_certificates(adversary):
+    """More than two hundred streams in all."""
+    kinds = product(PLAYS, ("leaning", "recommended"), (False, True), (False, True))
+    for seed, kind in enumerate(kinds):
+        attack(Spec(adversary, *kind, seed))
+
+
+def attack(spec):
+    """A stream whose labels an adversary chooses, late or at once; all is checked after each."""
     generator = np.random.default_rng(spec.seed)
     low, high = [(0.0, 1.0), (-2.0, 3.0)][spec.seed % 2]
     model = make_model(spec, low, high)
@@ -202,6 +224,7 @@ def test_regret_is_below_its_certificate_after_every_label(spec):
 
 @pytest.mark.parametrize("play", PLAYS)
 @pytest.mark.parametrize("adversary", [farthest, leader, tightest], ids=lambda a: a.__name__)
+@pytest.mark.slow
 def test_a_hundred_outstanding_labels_in_any_order(adversary, play):
     """Nothing is settled before a hundred tickets are out, and then one for every new one."""
     spec = Spec(adversary, play, "plain", True, True, 5)

@@ -289,6 +289,7 @@ def test_late_labels_in_any_order_through_text_and_files(tmp_path):
 
 @pytest.mark.parametrize("loss", [gw.losses.Square(), gw.losses.Absolute()], ids=repr)
 @pytest.mark.parametrize("learners", LEARNERS)
+@pytest.mark.slow
 def test_regret_stays_below_the_certificate(learners, loss):
     """Against the one who sets every label at the far end from the prediction, too."""
     for contrary in (False, True):

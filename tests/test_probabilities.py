@@ -64,6 +64,7 @@ def ratios(seed, keep_rows):
 
 
 @pytest.mark.parametrize("keep_rows", [2000, 4], ids=["exact", "bracket"])
+@pytest.mark.slow
 def test_regret_stays_below_the_certificate(keep_rows):
     largest = max(max(ratios(seed, keep_rows)) for seed in range(6))
     assert largest > 0.5

@@ -108,6 +108,7 @@ def test_the_outcome_is_that_of_some_order():
     assert len({row["place"][0] for row, _ in order[: THREADS * ROUNDS // 2]}) > 1
 
 
+@pytest.mark.slow
 def test_whoever_looks_finds_whole_rounds(tmp_path):
     model = a_model()
     learning = [True]

@@ -61,6 +61,7 @@ def disturbed(model: gw.Groupwise, draw: random.Random, width: int, path: Any) -
 
 
 @pytest.mark.parametrize("seed", few(range(40), 15))
+@pytest.mark.slow
 def test_nothing_in_between_matters(seed, tmp_path):
     draw = random.Random(seed)
     width = draw.choice([2, 20, 120])

@@ -49,6 +49,7 @@ class TestLearners:
         ],
         ids=["ridge", "weakly penalised", "forward", "mean", "randomised"],
     )
+    @pytest.mark.slow
     def test_the_built_in_ones_pass(self, learner):
         check_learner(learner)
 
@@ -283,6 +284,7 @@ class TestBrokenLearners:
         assert issubclass(CheckFailed, gw.GroupwiseError)
 
     @pytest.mark.parametrize("check", checks.LEARNER_CHECKS, ids=lambda check: check.__name__)
+    @pytest.mark.slow
     def test_every_check_can_fail(self, check):
         """Each check on its own refuses at least one of the broken learners."""
         from groupwise.checks.bench import FEATURES, STREAMS, Bench, declarations

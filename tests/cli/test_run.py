@@ -178,6 +178,7 @@ def test_a_second_run_takes_the_place_of_the_first(tmp_path):
     assert {path.name for path in out.iterdir()} == OUTPUTS | {"mine.txt"}
 
 
+@pytest.mark.slow
 def test_many_values_of_a_group_column(tmp_path, monkeypatch):
     monkeypatch.setattr("groupwise.files.run.POINTS", 8)  # curves are not the point here
     rows = [(f"s{i % 10_000}", "ab"[i % 2], i % 7 + i % 3, i % 11) for i in range(20_000)]

@@ -68,6 +68,7 @@ def by_kind(model, field):
         {"max_levels": None},
     ],
 )
+@pytest.mark.slow
 def test_loop_replay_chunks_and_snapshots_agree(options, tmp_path):
     """The bound is passed in the middle of a frame, between frames, and before a snapshot."""
     one = a_model(**options)

@@ -131,6 +131,7 @@ def test_the_file_of_a_kernel_outside_the_package_counts(copy):
     "settings",
     [{"NUMBA_CPU_NAME": "generic"}, {"NUMBA_OPT": "1"}, {"GROUPWISE_VECTOR_WIDTH": "4"}],
 )
+@pytest.mark.slow
 def test_the_machine_and_the_settings_count(copy, settings):
     copy.run()
     assert copy.run(**settings) == ([2.0, 2.25], BOTH)
@@ -194,6 +195,7 @@ def signed(kept: bytes, payload: bytes) -> bytes:
         lambda b: signed(b, b"\x80\x04K\x01."),
     ],
 )
+@pytest.mark.slow
 def test_a_damaged_file_is_replaced(copy, damage):
     copy.run()
     for file in copy.files():

@@ -132,6 +132,7 @@ print([[x.hex() for x in part.ravel()] for part in folded(*problem(75, 21), toge
     [{"GROUPWISE_VECTOR_WIDTH": "4"}, {"GROUPWISE_VECTOR_WIDTH": "8"}, {"NUMBA_DISABLE_JIT": "1"}],
     ids=str,
 )
+@pytest.mark.slow
 def test_the_same_bits_on_every_machine_and_without_a_compiler(setting):
     x, y = problem(75, 21)
     wanted = [[value.hex() for value in part.ravel()] for part in folded(x, y, 32)[:2]]

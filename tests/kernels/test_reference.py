@@ -21,6 +21,7 @@ def bits(value):
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow
 def test_loops_do_what_their_reference_does(seed):
     widths = 4 * np.random.default_rng(seed).permutation(np.arange(1, 26))[:6]
     for name, arguments in loops.cases(widths.tolist(), seed):

@@ -125,6 +125,7 @@ KINDS = ["plain", "soft", "timestamps", "offset", "scales", "collinear", "bursts
 
 @pytest.mark.parametrize("penalty", few([1.0, 1e-6], 1))
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_it_is_what_the_formulas_say_to_50_digits(kind, penalty):
     x, y, w = stream(3, kind=kind)
     advice, minimum, determinant, batch = recursion(x, y, w, penalty)
