@@ -1,6 +1,7 @@
 """Errors by group: bias, intervals, over time and residuals, against the plain definitions."""
 
 import math
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -106,6 +107,18 @@ def test_rows_without_a_label_count_for_nothing():
     assert errors.bias("a").mean == 2.0
 
 
+def test_sizes_of_all_kinds():
+    """Squares of squares of labels up to 1e100 would be none."""
+    for size in (1e-100, 1e100):
+        signed = size * np.array([0.5, -0.2, 0.1])
+        errors = Errors(size, size**2)
+        with np.errstate(all="raise", under="ignore"):
+            errors.add(members([["a"]] * 3), signed**2, signed)
+        assert errors.bias("a").mean == pytest.approx(size * 0.4 / 3)
+        exact = plainly(np.array([0.25, 0.04, 0.01]), np.ones(3))
+        assert [one / size**2 for one in errors.loss("a")] == pytest.approx(exact)
+
+
 def test_losses_without_a_sign():
     errors = Errors()
     errors.add(members([["a"]] * 2), np.array([1.0, 2.0]), None)
@@ -127,7 +140,7 @@ def test_stretches_hold_all_rows_once():
     assert 5 <= times.end.size <= 20
     assert times.end[-1] == 5_000
     ends = np.concatenate([[0], times.end]).astype(int)
-    for place, (first, last) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+    for place, (first, last) in enumerate(pairwise(ends)):
         assert times.mean[place] == pytest.approx((signed[first:last] ** 2).mean(), rel=1e-9)
         assert times.low[place] < times.mean[place] < times.high[place]
 

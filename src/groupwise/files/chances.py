@@ -11,6 +11,7 @@ from groupwise.files.tables import (
     COLOURS,
     ENOUGH,
     EVERYBODY,
+    RANGE,
     SPREAD,
     Measure,
     Row,
@@ -84,10 +85,7 @@ class Nats(Measure):
         own = {word: meaning.format(best=self._best) for word, meaning in TERMS.items()}
         if len(self.classes) > 2:
             del own["Gap"]
-        spread = {
-            word: text.replace("squared errors (of the error: its root)", "losses")
-            for word, text in SPREAD.items()
-        }
+        spread = {RANGE: SPREAD.format(values="losses, or of probability less label (gap),")}
         return {**own, **spread, **COLOURS, "Small groups": self.small}
 
     @property

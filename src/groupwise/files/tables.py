@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from groupwise.files.text import amount, quoted, shown
-from groupwise.files.units import Scale, fixed, label_unit, squared
+from groupwise.files.units import Scale, label_unit, squared
 from groupwise.groups import ALWAYS_ON
 from groupwise.protocols import BRACKET
 from groupwise.regret.certificate import LOOSE, PROVED, VACUOUS, VOID
@@ -38,13 +38,13 @@ TERMS = {
     "Regret": "squared error beyond that of the best in hindsight, summed over the group’s rounds, "
     "in the square of the label’s units; below 0 every linear model for the group was beaten.",
 }
-SPREAD = {
-    "95\N{NO-BREAK SPACE}% interval": "mean ± q · √(Σ (x − mean)²) ÷ n of the n rounds’ squared errors "
-    "(of the error: its root) or signed errors x, q Student’s with n − 1 degrees. It is for what "
-    "was to be expected of these rounds, each by all that came before it, and needs no independent "
-    "rows: their sum less that is a martingale. It assumes many rounds, of which none has most of "
-    "the sum. It says nothing of rows to come that are not like these.",
-}
+SPREAD = (
+    "mean ± q · s ÷ √n, where s is the standard deviation of the {values} of the n rounds, and q "
+    "Student’s with n − 1 degrees. It is for what was to be expected of these rounds, each by all "
+    "that came before it. Rows need not be independent, since what rounds lose beyond that is a "
+    "martingale; but rounds are to be many, and none of them much of the sum. It says nothing of "
+    "rows to come that are not like these."
+)
 COLOURS = {
     "Colours": "green: at least half a percent better than the single model; red: worse. "
     "Certificates are grey where they say little.",
@@ -147,7 +147,9 @@ class Measure:
     @property
     def terms(self) -> dict[str, str]:
         """What the columns mean."""
-        return {**TERMS, **SPREAD, **COLOURS, "Small groups": self.small}
+        values = "signed errors (bias) or of the squared errors (error, of which it is the root)"
+        spread = {RANGE: SPREAD.format(values=values)}
+        return {**TERMS, **spread, **COLOURS, "Small groups": self.small}
 
     @property
     def small(self) -> str:
@@ -408,7 +410,7 @@ class Layout:
     def _estimated(self, found: Estimate, faint: str, signed: bool) -> list[Cell]:
         """A mean, and the interval it is given with; what is not 0 for sure stands out."""
         sure = signed and (found.low > 0.0 or found.high < 0.0)
-        scale = self.biases.signed if signed else self.figures
+        scale = self.biases.signed if signed else self.figures.__call__
         mean, low, high = map(scale, found)
         told = f"{low} to {high}" if math.isfinite(found.low) else "–"
         return [

@@ -1,4 +1,4 @@
-"""Units in headings: those of the label, their squares, and powers of ten where figures are long."""
+"""Units in headings: that of the label, its square, and powers of ten where figures are long."""
 
 import math
 from collections.abc import Iterable
@@ -54,8 +54,8 @@ class Scale(NamedTuple):
     def of(cls, values: Iterable[float | None], powers: bool = True) -> "Scale":
         """For these figures; without ``powers`` of ten, decimals up to eight.
 
-        >>> Scale.of([-6.5e9, 3.0e8]), Scale.of([12.0, None]), Scale.of([0.0])
-        (Scale(exponent=9, decimals=3), Scale(exponent=0, decimals=2), Scale(exponent=0, decimals=2))
+        >>> Scale.of([-6.5e9, 3.0e8]), Scale.of([12.0, None])
+        (Scale(exponent=9, decimals=3), Scale(exponent=0, decimals=2))
         """
         known = (abs(value) for value in values if value is not None and math.isfinite(value))
         largest = max(known, default=0.0)

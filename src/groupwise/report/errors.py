@@ -1,15 +1,15 @@
 """Errors by group along a stream: signed bias, mean loss with an interval, over time, residuals.
 
-The interval needs no independent rows. Let x_t be the loss (or the signed error) of round t, w_t ≥ 0
-its weight in the group, known before, and F_{t−1} everything before the round. Then
+The interval needs no independent rows. Let x_t be the loss (or the signed error) of round t,
+w_t ≥ 0 its weight in the group, known before, and F_{t−1} everything before the round. Then
 Σ w_t (x_t − E[x_t | F_{t−1}]) is a martingale however rows depend on each other, and with
 m = Σ w_t x_t / Σ w_t the interval
 
     m ± q · √(Σ w_t² (x_t − m)²) / Σ w_t,     q: Student's, n − 1 degrees, n = (Σ w_t)² / Σ w_t²
 
-covers the mean over the group's rounds of E[x_t | F_{t−1}], what was to be expected of each round by
-all that came before it, in at least 95 % of cases as rounds become many: the sum of squares is no
-less, on average, than that of the conditional variances, for E(x − c)² = Var x + (E x − c)². It
+covers the mean over the group's rounds of E[x_t | F_{t−1}], what was to be expected of each round
+by all that came before it, in at least 95 % of cases as rounds become many: the sum of squares is
+no less, on average, than that of the conditional variances, for E(x − c)² = Var x + (E x − c)². It
 assumes many rounds of which none has most of the sum (the martingale central limit theorem). It is
 no forecast for other rounds.
 
@@ -24,14 +24,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from groupwise.arrays import Vector
+from groupwise.arrays import Index, Vector
 from groupwise.groups import FrameMembership
 
 LEVEL = 0.95
 LEAST = 2.0
 """On fewer rounds there is no interval."""
 STRETCHES = 48
-"""The stream is kept in at most twice so many stretches: neighbours are joined when there are more."""
+"""The stream is kept in up to twice so many stretches; of more, neighbours are joined."""
 PER_DECADE, DECADES = 40, 6
 """Residuals are counted in bins whose widths grow by 6 %, from a millionth of the scale on."""
 SIDE = PER_DECADE * DECADES
@@ -86,11 +86,12 @@ class Residuals(NamedTuple):
 class Errors:
     """Adds up the errors of a stream's predictions by group, in memory that does not grow with it.
 
-    ``scale`` is the size of the largest residuals to be told apart, such as the range of the label.
+    ``scale`` is the size of the largest residuals to be told apart, such as the range of the label,
+    and ``unit`` the loss of such a one; sums are of parts of these, so that they stay numbers.
     """
 
-    def __init__(self, scale: float = 1.0) -> None:
-        self._scale = scale
+    def __init__(self, scale: float = 1.0, unit: float = 1.0) -> None:
+        self._scale, self._unit = scale, unit
         self._places: dict[str, int] = {}
         self._rows = 0
         self._stretches: list[Stretch] = []
@@ -110,22 +111,25 @@ class Errors:
         many = len(self._places)
         sums = np.zeros((TERMS, many))
         squares = weights * weights
-        terms = [weights, squares, *_moments(weights, squares, losses[rows])]
-        if signed is not None:
-            terms += _moments(weights, squares, signed[rows])
-            self._count(groups, weights, signed[rows], min(many, HISTOGRAMS))
-        for place, term in enumerate(terms):
-            sums[place] = np.bincount(groups, term, many)
+        with np.errstate(over="ignore", invalid="ignore"):  # of what another model predicted
+            terms = [weights, squares, *_moments(weights, squares, losses[rows] / self._unit)]
+            if signed is not None:
+                residuals = signed[rows] / self._scale
+                terms += _moments(weights, squares, residuals)
+                self._count(groups, weights, residuals, min(many, HISTOGRAMS))
+            for place, term in enumerate(terms):
+                sums[place] = np.bincount(groups, term, many)
         self._rows += losses.size
         self._stretches.append(Stretch(self._rows, sums))
         if len(self._stretches) > 2 * STRETCHES:
             self._stretches = joined(self._stretches, STRETCHES)
 
-    def _count(self, groups: Vector, weights: Vector, signed: Vector, many: int) -> None:
+    def _count(self, groups: Index, weights: Vector, residuals: Vector, many: int) -> None:
         """Put residuals into their bins."""
         kept = groups < many
-        found = groups[kept] * (2 * SIDE + 1) + _bins(signed[kept] / self._scale)
-        counts = np.bincount(found, weights[kept], many * (2 * SIDE + 1)).reshape(many, -1)
+        found = groups[kept] * (2 * SIDE + 1) + _bins(residuals[kept])
+        counts = np.zeros((many, 2 * SIDE + 1))
+        counts += np.bincount(found, weights[kept], counts.size).reshape(counts.shape)
         counts[: len(self._counts)] += self._counts
         self._counts = counts
 
@@ -136,13 +140,13 @@ class Errors:
 
     def loss(self, group: str) -> Estimate:
         """The mean loss of a group."""
-        return _estimate(self._total(group), 2)
+        return _estimate(self._total(group), 2, self._unit)
 
     def bias(self, group: str) -> Estimate:
-        """The mean signed error of a group, prediction less label; NaN where errors have no sign."""
+        """The mean of predictions less labels in a group; NaN where errors have no sign."""
         if not self.is_signed:
             return Estimate(math.nan, math.nan, math.nan)
-        return _estimate(self._total(group), 5)
+        return _estimate(self._total(group), 5, self._scale)
 
     def _total(self, group: str) -> Vector:
         place = self._places.get(group)
@@ -168,7 +172,8 @@ class Errors:
         if not full and len(groups) > 1:  # the rest is too little: it belongs to the one before
             (_, before), (end, rest) = groups[-2:]
             groups[-2:] = [(end, before + rest)]
-        found = [(float(end), *_estimate(sums, 2)) for end, sums in groups if sums[0] > 0.0]
+        unit = self._unit
+        found = [(float(end), *_estimate(sums, 2, unit)) for end, sums in groups if sums[0] > 0.0]
         return Times(*np.array(found).reshape(-1, 4).T)
 
     def residuals(self, group: str, bars: int = BARS) -> Residuals | None:
@@ -191,8 +196,8 @@ def _moments(weights: Vector, squares: Vector, values: Vector) -> list[Vector]:
     return [weights * values, squares * values, squares * values * values]
 
 
-def _estimate(sums: Vector, place: int) -> Estimate:
-    """The mean of what is summed from ``place`` on, with its interval."""
+def _estimate(sums: Vector, place: int, unit: float) -> Estimate:
+    """The mean of what is summed from ``place`` on in such units, with its interval."""
     from scipy.special import stdtrit
 
     total, squares = float(sums[0]), float(sums[1])
@@ -201,11 +206,11 @@ def _estimate(sums: Vector, place: int) -> Estimate:
     first, second, third = (float(x) for x in sums[place : place + 3])
     mean, rounds = first / total, total * total / squares
     if rounds < LEAST:
-        return Estimate(mean, math.nan, math.nan)
+        return Estimate(unit * mean, math.nan, math.nan)
     around = max(third - 2.0 * mean * second + mean * mean * squares, 0.0)
     spread = math.sqrt(around * rounds / (rounds - 1.0)) / total
     half = float(stdtrit(rounds - 1.0, 0.5 + LEVEL / 2.0)) * spread
-    return Estimate(mean, mean - half, mean + half)
+    return Estimate(unit * mean, unit * (mean - half), unit * (mean + half))
 
 
 def joined(stretches: list[Stretch], most: int) -> list[Stretch]:
@@ -224,12 +229,12 @@ def _added(sums: list[Vector]) -> Vector:
     return total
 
 
-def _bins(values: Vector) -> Vector:
+def _bins(values: Vector) -> Index:
     """The bins of residuals that are divided by their scale."""
     with np.errstate(divide="ignore"):
         size = np.log10(np.abs(values)) * PER_DECADE + SIDE
     place = np.clip(np.floor(size) + 1.0, 0.0, SIDE).astype(np.int64)
-    bins: Vector = SIDE + np.where(values < 0.0, -place, place)
+    bins: Index = SIDE + np.where(values < 0.0, -place, place)
     return bins
 
 
