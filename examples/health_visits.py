@@ -31,7 +31,8 @@ def main(path):
         columns = ("health", "limitation", "diseases", "pays_percent", "deductible", "visits")
         writer = csv.writer(written)
         writer.writerow(columns)
-        for count, row in enumerate(csv.DictReader(given), 1):
+        rows = list(csv.DictReader(given))
+        for row in rows:
             writer.writerow(
                 (
                     health(row),
@@ -42,7 +43,7 @@ def main(path):
                     row["mdvis"],
                 )
             )
-    print(f"{count:,} rows of {', '.join(columns)} in {path}")
+    print(f"{len(rows):,} rows of {', '.join(columns)} in {path}")
 
 
 if __name__ == "__main__":

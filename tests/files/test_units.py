@@ -75,8 +75,8 @@ def test_page_terminal_and_json_have_one_figure_in_one_unit(finished):
     assert record["units"]["certificate"] == unit
 
 
-def scale_of(scale):
-    """Half of the last digit that is shown."""
+def half_of_last_digit(scale):
+    """How far what is shown may be from the figure."""
     return 0.51 * 10.0 ** (scale.exponent - scale.decimals)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.groups import ALWAYS_ON
+from groupwise.kernels import compiling
 from groupwise.progress import stepping
 from groupwise.protocols import BRACKET, Hindsight
 from groupwise.regret.certificate import aggregator_bounds, certify, totals
@@ -139,6 +140,7 @@ def in_order(books: Store, names: list[str], largest: int | None) -> list[int]:
     return order
 
 
+@compiling()
 def regret_table(
     reduction: "Reduction",
     names: list[str],
