@@ -63,7 +63,7 @@ def test_page_terminal_and_json_have_one_figure_in_one_unit(finished):
     for group, row in known.items():
         shown = number(rows[title_of(group)][place])
         assert shown * 10.0**scale.exponent == pytest.approx(
-            row["certificate"], abs=scale_of(scale)
+            row["certificate"], abs=half_of_last_digit(scale)
         )
         assert f" {scale(row['certificate'])} " in result.stdout
     for word in heading.split():
