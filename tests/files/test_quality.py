@@ -73,10 +73,12 @@ def test_every_column_has_a_row(finished):
 
 def test_why_a_column_was_left_out_is_told_as_the_plan_has_it(finished):
     _, done = finished
-    said = "Column 'who' is left out: it has too many <texts>."
+    reason = "it has too many <texts>."
+    said = f"Column 'who' is left out: {reason}"
     for plan in (
-        replace(done.plan, left_out={"who": "it has too many <texts>."}),
+        replace(done.plan, left_out={"who": reason}),
         replace(done.plan, warnings=(said,)),
+        replace(done.plan, warnings=(f"Column 'who' {reason}: it is left out.",)),
     ):
         page = run_page(replace(done, plan=plan))
         assert "left out: it has too many &lt;texts&gt;." in page

@@ -43,7 +43,7 @@ async def test_the_page_needs_no_script_and_escapes_what_rows_hold(file):
             "&#39;", "'"
         )
         assert text.count("<polyline") == 3
-        for word in ("Worst groups", "20 settled rounds", "certificate", "always_on"):
+        for word in ("Worst groups", "20 settled rounds", "certificate, label²", "always_on"):
             assert word in text
         of_one = (await client.get("/models/costs", params={"group": f"sex={SCRIPT}"})).text
         assert of_one.count("<polyline") == 3

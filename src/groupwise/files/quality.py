@@ -52,8 +52,10 @@ def _cells(profile: Profile, plan: "Plan") -> tuple[Cell, ...]:
 
 def _said(name: str, plan: "Plan") -> str:
     """Why a column is left out, as a warning has it."""
-    start = f"Column {quoted(name)} is left out: "
-    return next((x.removeprefix(start) for x in plan.warnings if x.startswith(start)), UNASKED)
+    column = f"Column {quoted(name)} "
+    about = (one for one in plan.warnings if one.startswith(column) and "left out" in one)
+    said = next(about, UNASKED).removeprefix(column).removeprefix("is left out: ")
+    return said.removesuffix(": it is left out.")
 
 
 def kind_of(profile: Profile) -> str:

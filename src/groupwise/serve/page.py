@@ -113,6 +113,7 @@ class Pages:
             svg=svg([(one["settled"], *one["groups"].get(group, ())) for one in points]),
             points=msgspec.json.encode(points).decode(),
             table=table,
+            unit=table["units"].get("regret", ""),
             rows=rows,
             lag=duration(None if about["oldest"] is None else now - about["oldest"]),
             snapshot=duration(None if not about["snapshot_at"] else now - about["snapshot_at"]),

@@ -88,6 +88,7 @@ def table(content: bytes, question: dict[str, Any]) -> dict[str, Any]:
             "comparator": known.comparator,
             "settled": known.settled,
             "unit": model.loss.unit,
+            "units": known.units,
             "rows": [dict(row) for row in known.rows],
         }
     classes = model.loss.classes
