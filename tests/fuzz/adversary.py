@@ -182,7 +182,7 @@ class Stream:
         names = list(self.table)
         with_texts = bool(draw.random() < 0.5) and len(self.groups.texts) < 10
         self.makers = draws.makers(draw, self.groups.texts[:2], names, DATE)
-        self.dates = draws.dates(draw, rows)
+        self.dates = draws.dates(draw, rows, draws.choose(draw, draws.DATES))
         taken = {name for one in self.makers for name in one.takes}
         self.features = [
             *names,

@@ -169,14 +169,16 @@ def past(draw, by, of, keys):
     return gw.past("y", lags, mean, by, of, rises=bool(draw.random() < 0.4), keys=keys)
 
 
-def dates(draw, rows):
+DATES = "moment", "day", "text"
+
+
+def dates(draw, rows, kind):
     """Moments of one kind, mostly in order, and some of them missing."""
     start = datetime.datetime(2023, 12, 29, 20, 15)
     step = choose(draw, [1.0, 95.0, 1440.0, 43_200.0])
     minutes = np.cumsum(draw.exponential(step, rows)).round()
     minutes = minutes if draw.random() < 0.7 else draw.permutation(minutes)
     found: list[Any] = [start + datetime.timedelta(minutes=one) for one in minutes.tolist()]
-    kind = choose(draw, ["moment", "day", "text"])
     if kind == "day":
         found = [one.date() for one in found]
     elif kind == "text":
