@@ -3,7 +3,6 @@
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -14,7 +13,7 @@ from groupwise.errors import FeatureError, is_finite
 from groupwise.features.declared import Floats
 from groupwise.features.makers import Arrays, Setting, field_of, names_in
 from groupwise.groups.columns import Booleans, Column, Table
-from groupwise.groups.values import is_missing, value_name
+from groupwise.groups.values import as_float, is_missing, value_name
 
 KNOTS = ((256, (0.05, 0.275, 0.5, 0.725, 0.95)),)
 """After so many rows, knots at these quantiles. The tails matter; more knots gain little."""
@@ -152,15 +151,8 @@ def heights(x: Floats, knot: Knot) -> Floats:
 def number_in(value: Any) -> float | None:
     """A value as a number that can be computed with; None where it is none."""
     if type(value) is not float:
-        if isinstance(value, (bool, np.bool_)):
-            return None
-        if not isinstance(value, (int, float, np.integer, np.floating, Decimal)):
-            return None
-        try:
-            value = float(value)
-        except (OverflowError, ValueError):
-            return None
-    return value if -LARGEST <= value <= LARGEST else None
+        value = None if isinstance(value, (bool, np.bool_)) else as_float(value)
+    return value if value is not None and -LARGEST <= value <= LARGEST else None
 
 
 class Numbers(NamedTuple):
