@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from hashlib import blake2b
 from hmac import compare_digest
 from operator import itemgetter
@@ -19,7 +18,7 @@ from groupwise.arrays import Vector
 from groupwise.classes import shown_one
 from groupwise.errors import TicketError
 from groupwise.groups import Member
-from groupwise.groups.values import is_missing, value_name
+from groupwise.groups.values import as_float, is_missing, value_name
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Awake, Play, Recalibrated, Row
 
@@ -265,10 +264,11 @@ def _plain(name: str, value: Any) -> Any:
         value = value.item()
     if isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, (Decimal, np.floating)):  # those with more digits than a float
-        return float(value)
     if isinstance(value, date):
         return str(value)
+    number = as_float(value)
+    if number is not None:
+        return number
     raise TicketError(
         f"Field {name!r} holds {type(value).__name__}, which JSON cannot keep. "
         "Leave the field out of the row, or turn it into a number or text."
