@@ -87,7 +87,8 @@ class Ticket:
     @property
     def groups(self) -> dict[str, float]:
         """The awake groups and the row's weights in them."""
-        return dict(zip(self.names, self.memberships, strict=True))
+        each = zip(self.members, self.memberships, strict=True)
+        return {member.name: weight for member, weight in each}
 
     @property
     def advice(self) -> Vector:

@@ -232,12 +232,14 @@ class Encoder:
         if not -LARGEST < total < LARGEST:  # also where one is not a number
             raise OverflowError
         if not layout.texts and not self.indicators:
-            indices, order, pack = layout.plain
-            values = np.frombuffer(bytearray(pack(*numbers)))
+            indices, order, write, constant = layout.plain
+            values = np.empty(len(indices))
+            write(values, 0, *constant, *numbers)
         else:
             ones = self._ones(layout, row, awake)
-            indices, order, pack = layout.patterns[ones]
-            values = np.frombuffer(bytearray(pack(*numbers, *(1.0 for _ in ones))))
+            indices, order, write, constant = layout.patterns[ones]
+            values = np.empty(len(indices))
+            write(values, 0, *constant, *numbers, *(1.0 for _ in ones))
         if order is not None:
             values = values[order]
         return _as_row(Row, (indices, values, self.names, (), NOTHING))
