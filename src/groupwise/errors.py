@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
+LONGEST, CUT = 2_000, 900
+"""So long may a message be; of a longer one so much at each end is shown."""
+
 
 class GroupwiseError(Exception):
     """Base of all errors of this library.
@@ -25,8 +28,9 @@ class GroupwiseError(Exception):
 
     @property
     def message(self) -> str:
-        """What is wrong, without the row."""
-        return super().__str__()
+        """What is wrong, without the row; of values that go on and on, the ends are quoted."""
+        whole = super().__str__()
+        return whole if len(whole) <= LONGEST else f"{whole[:CUT]} … {whole[-CUT:]}"
 
 
 class ConfigurationError(GroupwiseError, ValueError):
