@@ -317,7 +317,7 @@ class Log(Loss):
     high = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.floor < FLOOR_LIMIT:
+        if not is_finite(self.floor) or not 0.0 <= self.floor < FLOOR_LIMIT:
             raise ConfigurationError(f"floor must be in [0, 0.5), not {self.floor!r}.")
         if self.classes is not None:
             object.__setattr__(self, "classes", self._names.names)
