@@ -107,16 +107,17 @@ def _caption(done: "Finished", many: int) -> str:
 
 def _text(done: "Finished", row: Row, scale: Scale) -> str:
     """What there is to say of a group, in a line."""
-    measure, errors, group = done.measure, done.errors.get("regret"), row["group"]
-    said = [f"{amount(row['rounds'])} rounds"]
-    if errors is not None and errors.is_signed:
-        bias = errors.bias(group)
-        said.append(f"{measure.signed} {_biased(bias, measure)} {measure.bias_unit}")
+    measure, group = done.measure, row["group"]
     word = "log loss" if measure.slow else "error"
-    figures = [amount(measure.figure(row))]
-    if errors is not None:
-        figures = [_spread(measure.estimate(errors, group))]
-    said.append(f"{word} {figures[0]} {measure.error_unit}")
+    names = {key: f"{shown(name, 30)}: " for name, key in done.players.items()}
+    said = [f"{amount(row['rounds'])} rounds"]
+    for key, errors in done.errors.items():
+        name = names.get(key, f"{OURS}: " if names else "")
+        own = f"{word} {_spread(measure.estimate(errors, group))} {measure.error_unit}"
+        if errors.is_signed:
+            bias = _biased(errors.bias(group), measure)
+            own = f"{measure.signed} {bias} {measure.bias_unit} · {own}"
+        said.append(f"{name}{own}")
     single = measure.figure(row, "baseline_regret")
     if math.isfinite(single):
         said.append(f"{SINGLE} {amount(single)}")
