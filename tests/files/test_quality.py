@@ -73,15 +73,16 @@ def test_every_column_has_a_row(finished):
 
 def test_why_a_column_was_left_out_is_told_as_the_plan_has_it(finished):
     _, done = finished
-    reason = "it has too many <texts>."
-    said = f"Column 'who' is left out: {reason}"
+    reason = "it has too many <texts>"
+    said = f"Column 'who' is left out: {reason}."
     for plan in (
         replace(done.plan, left_out={"who": reason}),
+        replace(done.plan, left_out={"who": said}),
         replace(done.plan, warnings=(said,)),
         replace(done.plan, warnings=(f"Column 'who' {reason}: it is left out.",)),
     ):
         page = run_page(replace(done, plan=plan))
-        assert "left out: it has too many &lt;texts&gt;." in page
+        assert "left out: it has too many &lt;texts&gt;</td>" in page
         assert uses("who", plan) == []
 
 

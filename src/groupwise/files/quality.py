@@ -36,7 +36,7 @@ def quality_table(scan: Scan, plan: "Plan") -> Table:
 
 def _cells(profile: Profile, plan: "Plan") -> tuple[Cell, ...]:
     used = uses(profile.name, plan)
-    why = plan.left_out.get(profile.name) or _said(profile.name, plan)
+    why = _reason(profile.name, plan)
     told = Cell(", ".join(used)) if used else Cell(f"{LEFT_OUT}: {shown(why, 300)}", "bad")
     share = 100.0 * profile.missing / max(profile.rows, 1)
     return (
@@ -50,12 +50,13 @@ def _cells(profile: Profile, plan: "Plan") -> tuple[Cell, ...]:
     )
 
 
-def _said(name: str, plan: "Plan") -> str:
-    """Why a column is left out, as a warning has it."""
+def _reason(name: str, plan: "Plan") -> str:
+    """Why a column is left out: what the plan says, or a warning, without what both begin with."""
     column = f"Column {quoted(name)} "
     about = (one for one in plan.warnings if one.startswith(column) and "left out" in one)
-    said = next(about, UNASKED).removeprefix(column).removeprefix("is left out: ")
-    return said.removesuffix(": it is left out.")
+    said = plan.left_out.get(name) or next(about, UNASKED)
+    clause = said.removeprefix(column).removeprefix("is left out: ")
+    return clause.removesuffix(": it is left out.").removesuffix(".")
 
 
 def kind_of(profile: Profile) -> str:
