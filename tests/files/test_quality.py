@@ -12,7 +12,7 @@ from groupwise.files.pages import run_page
 from groupwise.files.plan import make_plan
 from groupwise.files.quality import kind_of, quality_table, uses
 from groupwise.files.run import run
-from groupwise.files.scan import scan
+from groupwise.files.scan import Profile, scan
 from groupwise.files.settings import Request
 from groupwise.files.source import opened
 from groupwise.regret import certificate
@@ -62,12 +62,15 @@ def test_every_column_has_a_row(finished):
     assert cells["gone"][-1] == "left out: asked for with --drop"
     assert cells["who"][-1] == "left out: not asked for"
     assert cells["y"][-1] == "label"
-    assert cells["kind"][-1] == "groups"
+    assert cells["kind"][-1] == "groups, each a feature too"
+    assert uses("kind", replace(done.plan, indicators=False)) == ["groups"]
     assert cells["x"][-1] == "feature, scaled from 0.5 to 6.5"
     kinds = {name: kind_of(profile) for name, profile in done.scan.columns.items()}
     assert kinds["when"] == "date"
     assert kinds["kind"] == "text"
     assert kinds["gone"] == "whole number"
+    assert kind_of(Profile("told", "text", rows=2, values={"True", "false"})) == "true or false"
+    assert kind_of(Profile("none", "text", rows=2, missing=2)) == "nothing"
     assert table.sortable
 
 

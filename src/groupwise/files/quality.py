@@ -66,7 +66,8 @@ def kind_of(profile: Profile) -> str:
     if profile.date is not None:
         return "date"
     if profile.kind == "text":
-        return "text"
+        said = {value.lower() for value in profile.values or ("",)}
+        return "true or false" if said <= {"true", "false"} else "text"
     return "whole number" if profile.whole else "number"
 
 
@@ -95,7 +96,7 @@ def uses(name: str, plan: "Plan") -> list[str]:
             case _:
                 found.append("a feature for every value")
     if any(name in one.columns for one in plan.groups):
-        found.append("groups")
+        found.append("groups, each a feature too" if plan.indicators else "groups")
     if any(name in (*one.of, *one.by) for one in plan.past):
         found.append("the label’s past")
     if name == plan.order:
