@@ -24,6 +24,7 @@ from groupwise.cli.options import (
     PastText,
     Positive,
     Preset,
+    TableName,
     Target,
     Task,
     show_summary,
@@ -47,6 +48,7 @@ def run(
     expert: Experts = None,
     label_range: LabelRange = None,
     order: Order = None,
+    table: TableName = None,
     config: Config = None,
     preset: Preset = None,
     learner: LearnerName = None,
@@ -84,6 +86,7 @@ def run(
         experts=expert,
         range=label_range,
         order=order,
+        table=table,
         preset=preset,
         learner=learner,
         aggregator=aggregator,
@@ -117,6 +120,7 @@ def init(
     expert: Experts = None,
     label_range: LabelRange = None,
     order: Order = None,
+    table: TableName = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE.toml", help="Write it there, not to standard output."),
@@ -144,6 +148,7 @@ def init(
         experts=expert,
         range=label_range,
         order=order,
+        table=table,
     ) as (_, plan):
         notes = (*plan.notes, *plan.warnings)
     text = plan.toml(notes)
@@ -179,6 +184,7 @@ def compare(
     expert: Experts = None,
     label_range: LabelRange = None,
     order: Order = None,
+    table: TableName = None,
     config: Config = None,
     preset: Preset = None,
     learner: LearnerName = None,
@@ -217,6 +223,7 @@ def compare(
         experts=expert,
         range=label_range,
         order=order,
+        table=table,
         preset=preset,
         learner=learner,
         aggregator=aggregator,

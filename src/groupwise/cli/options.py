@@ -14,7 +14,17 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="CSV, Parquet or JSON Lines; CSV and JSON Lines also as .gz; - for standard input.",
+        help="CSV, Parquet, Arrow or Feather, Excel, SQLite, JSON Lines or a JSON array, also "
+        "packed as .gz, .zip, .xz, .zst or .bz2; - for standard input.",
+        show_default=False,
+    ),
+]
+TableName = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="NAME",
+        help="The table of an SQLite file, or the sheet of a workbook, where there are several.",
         show_default=False,
     ),
 ]

@@ -11,6 +11,7 @@ from groupwise.cli.options import (
     Jobs,
     Rows,
     Snapshot,
+    TableName,
     Target,
     TokenText,
     Url,
@@ -54,6 +55,7 @@ def predict(
     rows: Rows,
     target: Target = None,
     expert: ExpertsHere = None,
+    table: TableName = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Write there, not to standard output.")
     ] = None,
@@ -71,7 +73,7 @@ def predict(
     from groupwise.files import snapshots
     from groupwise.files.source import opened
 
-    with opened(rows) as source:
+    with opened(rows, table) as source:
         if url is None:
             count = snapshots.predict(model, source, target, out, expert or ())
         else:
@@ -89,6 +91,7 @@ def learn(
     rows: Rows,
     target: Target = None,
     expert: ExpertsHere = None,
+    table: TableName = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE.gw", help="Write the model there, not over the old one."),
@@ -119,7 +122,7 @@ def learn(
         from groupwise.client import Client
         from groupwise.serve.remote import Remote
 
-        with opened(rows) as source, Client(url, token, str(model)) as client:
+        with opened(rows, table) as source, Client(url, token, str(model)) as client:
             found = Remote(client, id_column).learn(source, target)
         told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(found.items()))
         typer.echo(f"{sum(found.values()):,} labels sent: {told or 'none'}")
@@ -136,7 +139,7 @@ def learn(
             )
         warn(f"waiting for {place}, which another process is learning into.")
 
-    with opened(rows) as source:
+    with opened(rows, table) as source:
         learned = snapshots.learn(model, source, target, place, jobs, waiting, expert or ())
     tell(
         place,

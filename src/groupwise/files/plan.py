@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from groupwise.errors import ConfigurationError, DataError
 from groupwise.features import hinges
 from groupwise.features.calendar import Calendar
-from groupwise.features.declared import declared_to_json
+from groupwise.features.declared import Hashed, declared_to_json
 from groupwise.features.encoding import Encoded
 from groupwise.features.past import Past
 from groupwise.files.asked import (
@@ -189,11 +189,12 @@ def planned(
     config: Path | None = None,
     predictions: Sequence[str] = (),
     strict: bool = True,
+    table: str | None = None,
     **options: Any,
 ) -> Iterator[tuple[Scan, Plan]]:
     """A file, looked through once, and the plan that a TOML file and options ask for."""
     request = request_from(config, **options)
-    with opened(data) as source:
+    with opened(data, table) as source:
         found = scan(source, request.target, request.order, progress=True)
         yield found, make_plan(found, request, strict, predictions)
 
@@ -283,7 +284,7 @@ def make_plan(
         intercept=request.intercept,
         **parts_for(request, task),
         kinds={
-            name: "text" if is_text(features.get(name, ())) else scan.columns[name].kind
+            name: _kind(scan.columns[name], features.get(name, ()), name == label.name)
             for name in read
             if name not in parts
         },
@@ -331,6 +332,13 @@ def _past(
         return ()
     few = [name for name, p in scan.columns.items() if name not in others and is_few_valued(p)]
     return proposed_past(scan, dates, target, request.order or "", few, others)
+
+
+def _kind(profile: Profile, feature: object, label: bool) -> Kind:
+    """How a column is read: values that are levels, or classes, by their names."""
+    if profile.reading == "boolean":
+        return "levels" if label or isinstance(feature, Hashed) else "boolean"
+    return "levels" if is_text(feature) and profile.kind == "number" else profile.kind
 
 
 def _plainly(maker: Past) -> dict[str, Any]:

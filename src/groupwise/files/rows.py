@@ -17,7 +17,7 @@ import pyarrow.compute as compute
 
 from groupwise.errors import DataError, FeatureError, GroupError, LabelError
 from groupwise.files.dates import times_of
-from groupwise.files.scan import Kind, Scan, as_numbers, first_text, unknown_column
+from groupwise.files.scan import Kind, Scan, as_kind, as_numbers, first_text, unknown_column
 from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import quoted, shown
 from groupwise.progress import progress_bar
@@ -103,7 +103,7 @@ def _frames(source: Source, kinds: Mapping[str, Kind], target: str | None = None
     """
     start = 0
     for table, position in source.chunks(list(kinds)):
-        required = {target} if source.format == "JSON Lines" else kinds.keys()
+        required = {target} if source.is_open else kinds.keys()
         there = {*table.column_names}
         absent = [name for name in kinds if name in required and name not in there]
         if absent and not start:
@@ -113,12 +113,13 @@ def _frames(source: Source, kinds: Mapping[str, Kind], target: str | None = None
         for name, kind in kinds.items():
             column = column_of(table, name)
             try:
-                arrays[name] = column.cast(pa.string()) if kind == "text" else as_numbers(column)
+                arrays[name] = as_kind(column, kind)
             except pa.ArrowInvalid:
-                row, value = first_text(column)
+                row, value = first_text(column, kind)
+                held = "numbers" if kind == "number" else "true and false"
                 raise DataError(
                     f"Row {start + row + 1} of {shown(source.name)} has {quoted(value)} in the "
-                    f"column {quoted(name)}, which holds numbers elsewhere."
+                    f"column {quoted(name)}, which holds {held} elsewhere."
                 ) from None
         start += table.num_rows
         yield pa.table(arrays), position

@@ -3,7 +3,7 @@
 import difflib
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +14,18 @@ from groupwise.errors import DataError
 from groupwise.files.dates import FORMS, forms_of
 from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import amount, listed, quoted, shown
+from groupwise.groups.values import value_name
 from groupwise.progress import progress_bar
 
-Kind = Literal["number", "text"]
+Kind = Literal["number", "text", "boolean", "levels"]
+"""How a column is read: as numbers, text as it stands, true and false, or names of values, in which
+1 and 1.0 are the same and so are True and true."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
 MISSING = ("NA", "N/A", "NaN", "nan", "null")
 """What stands for a missing number, besides an empty cell."""
+ABSENT = {"", *(text.lower() for text in MISSING)}
+"""The same in small letters, among true and false."""
+TRUTH = {"true": True, "false": False}
 EXACT = 2**53
 """Whole numbers beyond it are identifiers: as numbers some would fall together."""
 TOGETHER = 256
@@ -36,7 +43,8 @@ class Profile:
     counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers (a label
     of text counts as 1 where it is ``text``). ``seen`` is for the label alone: how often each of
     its values is there, and in which row first; None where there are more than could be classes.
-    ``forms`` are the ways to write dates in which all its texts are written.
+    ``forms`` are the ways to write dates in which all its texts are written; ``truth`` says whether
+    all its texts are true and false, ``absent`` how many stand for a missing value if they are.
     """
 
     name: str
@@ -54,6 +62,35 @@ class Profile:
     sums: Any = None
     seen: dict[str, tuple[int, int]] | None = field(default_factory=dict)
     forms: tuple[str, ...] = FORMS
+    truth: bool = True
+    absent: int = 0
+    first_absent: int = 0
+
+    @property
+    def reading(self) -> Kind:
+        """How the column is read where it is a feature or a group."""
+        return "boolean" if self.kind == "text" and self.truth else self.kind
+
+    def finish(self) -> None:
+        """Decide what it holds when all rows were looked at."""
+        if self.missing == self.rows:
+            self.kind, self.truth = "text", False
+        if self.kind == "number":
+            if self.values is not None:
+                self.values.difference_update(MISSING)
+        elif self.truth:
+            self.values = {value.strip().lower() for value in self.values or ()} - ABSENT
+            self.missing += self.absent
+            first = [row for row in (self.first_missing, self.first_absent) if row]
+            self.first_missing = min(first, default=0)
+            self.text = self.text.strip().lower()
+            seen: dict[str, tuple[int, int]] = {}
+            for value, (count, row) in (self.seen or {}).items():
+                name = value.strip().lower()
+                if name not in ABSENT:
+                    before, first_row = seen.get(name, (0, row))
+                    seen[name] = before + count, min(row, first_row)
+            self.seen = seen
 
     @property
     def date(self) -> str | None:
@@ -135,8 +172,8 @@ class Scan:
 
     @property
     def kinds(self) -> dict[str, Kind]:
-        """The kind of every column."""
-        return {name: profile.kind for name, profile in self.columns.items()}
+        """How every column is read."""
+        return {name: profile.reading for name, profile in self.columns.items()}
 
     def column(self, name: str, what: str) -> Profile:
         """The profile of a column that was asked for."""
@@ -175,7 +212,7 @@ def scan(
                 if name not in found.columns
             }
             for name, what in ((target, "for the label"), (order, "to sort by")):
-                if name is not None and source.format != "JSON Lines":
+                if name is not None and not source.is_open:
                     found.column(name, what)
             labels = None
             for name in sorted(found.columns, key=lambda name: name != target):  # the label first
@@ -190,10 +227,7 @@ def scan(
     if not found.rows:
         raise DataError(f"{shown(source.name)} has no rows.")
     for profile in found.columns.values():
-        if profile.missing == profile.rows:
-            profile.kind = "text"
-        if profile.kind == "number" and profile.values is not None:
-            profile.values.difference_update(MISSING)
+        profile.finish()
     if order is not None:
         found.column(order, "to sort by")
         found.keys = pa.chunked_array(keys)
@@ -232,15 +266,18 @@ def _look(profile: Profile, table: pa.Table, labels: Any) -> Any:
             row, profile.text = first_text(column)
             profile.text_row = start + 1 + row
             if profile.missing < start:  # there were numbers before
-                profile.forms = ()
+                profile.forms, profile.truth = (), False
     held = column if numbers is None else numbers
     profile.missing += held.null_count
     if held.null_count and not profile.first_missing:
         profile.first_missing = start + 1 + compute.index(compute.is_null(held), True).as_py()
     dated = numbers is None and len(profile.forms) > 0
-    if profile.values is not None or dated:
+    worded = numbers is None and profile.truth
+    if profile.values is not None or dated or worded:
         distinct = compute.unique(column).cast(pa.string()).to_pylist()
         known = [value for value in distinct if value is not None]
+        if worded:
+            _note_words(profile, column, known, start)
         if dated:
             profile.forms = forms_of(known, profile.forms)
         if profile.values is not None:
@@ -256,6 +293,18 @@ def _look(profile: Profile, table: pa.Table, labels: Any) -> Any:
             sums = np.array([x.size, x.sum(), (x * x).sum(), (x * y).sum(), y.sum(), (y * y).sum()])
         profile.sums = sums if profile.sums is None else profile.sums + sums
     return x
+
+
+def _note_words(profile: Profile, column: Any, known: list[str], start: int) -> None:
+    """Take note of true and false, and of what stands for neither."""
+    words = {value.strip().lower() for value in known}
+    profile.truth = words <= {*TRUTH, *ABSENT} and (not words or bool(words & TRUTH.keys()))
+    if profile.truth and words & ABSENT:
+        absent = compute.is_in(column, pa.array([v for v in known if v.strip().lower() in ABSENT]))
+        profile.absent += compute.sum(absent).as_py()
+        profile.first_absent = profile.first_absent or (
+            start + 1 + compute.index(absent, True).as_py()
+        )
 
 
 def _labels(profile: Profile, table: pa.Table, numbers: Any) -> Any:
@@ -303,6 +352,41 @@ def as_numbers(column: Any) -> Any:
     return compute.if_else(compute.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
 
 
+def as_kind(column: Any, kind: Kind) -> Any:
+    """The column as it is read; ``ArrowInvalid`` where that cannot be done."""
+    if kind == "number":
+        return as_numbers(column)
+    if kind == "text":
+        return column.cast(pa.string())
+    coded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    texts = coded.dictionary.to_pylist()
+    named = [_level(text) if kind == "levels" else _truth(text) for text in texts]
+    values = pa.array(named, pa.string() if kind == "levels" else pa.bool_())
+    return pa.chunked_array([values.take(coded.indices)])
+
+
+def _truth(text: str) -> bool | None:
+    """True or false, as files of all kinds write it; None where it is missing."""
+    word = text.strip().lower()
+    if word in ABSENT:
+        return None
+    if word not in ("1", "0", *TRUTH):
+        raise pa.ArrowInvalid(f"{text} is neither true nor false")
+    return word in ("1", "true")
+
+
+def _level(text: str) -> str | None:
+    """The name that a value has, whatever file it comes from; None where it is missing."""
+    word = text.strip().lower()
+    if word in ABSENT or word in TRUTH:
+        return word if word in TRUTH else None
+    with suppress(ValueError):
+        number = float(text)
+        if number - number == 0.0 and text.strip()[-1] in "0123456789.":
+            return value_name(number, "")
+    return text
+
+
 def are_identifiers(column: Any, numbers: Any) -> bool:
     """Whether these are whole numbers too long to be told apart as float64."""
     largest = compute.max(compute.abs(numbers)).as_py()
@@ -313,11 +397,14 @@ def are_identifiers(column: Any, numbers: Any) -> bool:
     return False
 
 
-def first_text(column: Any) -> tuple[int, str]:
-    """The first row, counted from 0, that holds no number, and what it holds."""
+def first_text(column: Any, kind: Kind = "number") -> tuple[int, str]:
+    """The first row, counted from 0, that cannot be read so, and what it holds."""
     for row, value in enumerate(column.to_pylist()):
         try:
-            float(0 if value is None or str(value).strip() in ("", *MISSING) else value)
+            if kind == "boolean":
+                _truth(str(value or ""))
+            else:
+                float(0 if value is None or str(value).strip() in ("", *MISSING) else value)
         except (ValueError, OverflowError):
             return row, str(value)
     return 0, str(column[0].as_py())

@@ -17,7 +17,7 @@ from groupwise.files.chances import Nats
 from groupwise.files.logged import calibration_of
 from groupwise.files.predictions import SEPARATOR, guarded, prediction_file
 from groupwise.files.rows import AT_MOST, Piece, in_file, in_file_order
-from groupwise.files.scan import Kind, scan
+from groupwise.files.scan import KINDS, Kind, scan
 from groupwise.files.tables import OURS, Measure
 from groupwise.files.task import Task
 from groupwise.files.text import listed
@@ -61,8 +61,8 @@ def load(path: Path) -> "tuple[Groupwise, Reading]":
     target, kinds = (table.get(key) if known else False for key in ("target", "kinds"))
     if not isinstance(target, str | None) or not isinstance(kinds, dict | None):
         raise SnapshotError(f"{path} is damaged: what it says about columns is unreadable.")
-    if kinds is not None and any(one not in ("number", "text") for one in kinds.values()):
-        raise SnapshotError(f"{path} is damaged: a column is neither number nor text.")
+    if kinds is not None and any(one not in KINDS for one in kinds.values()):
+        raise SnapshotError(f"{path} is damaged: a column is of no kind that there is.")
     return model, Reading(target, kinds)
 
 
@@ -216,4 +216,7 @@ def _kinds(
     if used is not None:
         used |= {*model.groups.columns, *model.experts, str(target)}
         kinds = {name: kind for name, kind in kinds.items() if name in used}
-    return {name: model.field_kinds.get(name, kind) for name, kind in kinds.items()}
+    known = model.field_kinds
+    truths = {name for name, kind in kinds.items() if kind == "boolean"}
+    kinds = {name: known.get(name, kind) for name, kind in kinds.items()}
+    return kinds | {name: "boolean" for name in truths if kinds[name] == "number"}

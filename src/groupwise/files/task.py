@@ -70,6 +70,8 @@ class Task:
 
     def kind_of(self, found: Kind) -> Kind:
         """How a column that looks so is read: 0 and 1 may be called false and true."""
+        if found in ("boolean", "levels") and self.kind == TEXT:
+            return "levels"
         return found if self.is_chance and self.loss.classes is None else self.kind
 
     def of_prediction(self, prediction: Any) -> Vector:

@@ -118,7 +118,7 @@ class Remote:
 def declared_kinds(model: Groupwise) -> Mapping[str, Kind]:
     """What the settings say of columns: text where they name values, numbers where they scale."""
     named = [one.column for one in model.declarations if isinstance(one, By)]
-    kinds: dict[str, Kind] = dict.fromkeys(named, "text")
+    kinds: dict[str, Kind] = dict.fromkeys(named, "levels")
     for name, bounds in declared_fields(model).items():
         if isinstance(bounds, tuple):
             kinds[name] = "number"
