@@ -160,7 +160,7 @@ def test_values_that_share_features(tmp_path):
         make_plan(found, replace(request, features={"code": "levels"}))
     made = make_plan(found, replace(request, text={"features": "x, code:hashed"}))
     assert made.features == {"x": (0.0, 8.0), "code": hashed(256)}
-    assert made.kinds["code"] == "text"
+    assert made.kinds["code"] == "levels"
     assert 'code = "hashed"' in made.toml()
     config = tmp_path / "settings.toml"
     config.write_text(made.toml())

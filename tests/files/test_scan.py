@@ -43,7 +43,7 @@ def test_what_is_found_does_not_depend_on_the_chunks(tmp_path, monkeypatch):
     data = write_rows(tmp_path / "d.csv", ("a", "b", "c", "y"), rows)
     with opened(str(data)) as source:
         whole = scan(source, "y", "b")
-        monkeypatch.setattr("groupwise.files.source.BLOCK", 97)
+        monkeypatch.setattr("groupwise.files.delimited.BLOCK", 97)
         pieces = scan(source, "y", "b")
     for name, profile in whole.columns.items():
         other = pieces.columns[name]
@@ -59,7 +59,7 @@ def test_the_values_of_the_label_are_counted(tmp_path, monkeypatch):
     rows = [("ab"[i % 3 == 2], i) for i in range(30)] + [("", 30), ("c", 31)]
     data = write_rows(tmp_path / "d.csv", ("y", "x"), rows)
     for block in (1 << 20, 23):
-        monkeypatch.setattr("groupwise.files.source.BLOCK", block)
+        monkeypatch.setattr("groupwise.files.delimited.BLOCK", block)
         with opened(str(data)) as source:
             found = scan(source, "y").columns
             assert found["y"].seen == {"a": (20, 1), "b": (10, 3), "c": (1, 32)}

@@ -131,6 +131,22 @@ LabelRange = Annotated[
         show_default=False,
     ),
 ]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT",
+        help="What a missing value of a feature is: indicator (the default: it counts as 0, with a "
+        "feature beside it that says so), error, or drop (leave the row out).",
+        show_default=False,
+    ),
+]
+SkipBad = Annotated[
+    bool,
+    typer.Option(
+        "--skip-bad",
+        help="Name rows that cannot be used by number, and go on without them.",
+    ),
+]
 Order = Annotated[
     str | None,
     typer.Option(

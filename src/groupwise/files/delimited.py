@@ -51,7 +51,8 @@ def chunks(source: "Source", columns: Sequence[str] | None) -> "Chunks":
     count = 0
     try:
         with pa.OSFile(str(source.path)) as file:
-            for batch in _reader(source, file, len(names), delimiter, wanted):
+            threads = source.ragged is None  # rows are counted only when one thread reads them
+            for batch in _reader(source, file, len(names), delimiter, wanted, threads):
                 count += batch.num_rows
                 # Without any name of its own the reader takes all columns: hence the selection.
                 table = pa.Table.from_batches([batch]).select([str(i) for i in wanted])
@@ -72,6 +73,13 @@ def _reader(
     wanted: Sequence[int],
     threads: bool = True,
 ) -> Any:
+
+    def skip(row: Any) -> str:
+        assert source.ragged is not None
+        reason = f"it has {row.actual_columns} cells and the header has {row.expected_columns}."
+        source.ragged[int(row.number or 1) - 1] = reason  # the header is not counted
+        return "skip"
+
     # Columns are called by number here, so that a header of any kind does no harm.
     numbers = [str(i) for i in range(width)]
     return arrow_csv.open_csv(
@@ -82,7 +90,11 @@ def _reader(
             skip_rows_after_names=1,
             use_threads=threads,
         ),
-        parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=delimiter,
+            newlines_in_values=True,
+            invalid_row_handler=None if source.ragged is None else skip,
+        ),
         convert_options=arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(numbers, pa.string()),
             include_columns=[str(i) for i in wanted],
@@ -150,7 +162,8 @@ def _refusal(source: "Source", message: str, width: int, delimiter: str) -> Data
         row, found = _ragged_row(source, width, delimiter)
         return DataError(
             f"Row {row} of {shown(source.name)} has {found} cells and the header has {width}. "
-            "Make all rows equally long; put quotes around cells that hold the delimiter."
+            "Make all rows equally long; put quotes around cells that hold the delimiter; "
+            "--skip-bad leaves such rows out."
         )
     if "UTF8" in message:
         return _not_text(source)

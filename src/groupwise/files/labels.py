@@ -41,7 +41,7 @@ def task_for(label: Profile, request: Request) -> tuple[str, tuple[ClassName, ..
         raise ConfigurationError(f"--range is for numbers, and --task {asked} has none.")
     classes = _declared(label, request) or _found(label, asked)
     if request.positive is not None:
-        classes = _second(classes or (), request.positive)
+        classes = _second(classes or (), _text(label, request.positive))
     if classes is None:
         return PROBABILITY, None
     if asked == PROBABILITY and len(classes) > 2:
@@ -118,7 +118,7 @@ def _declared(label: Profile, request: Request) -> tuple[ClassName, ...] | None:
             )
         classes = tuple(_number(one) for one in classes)
     else:
-        classes = tuple(value_name(one, "classes") for one in classes)
+        classes = tuple(_text(label, value_name(one, "classes")) for one in classes)
     if len({*classes}) < max(len(classes), 2):
         raise ConfigurationError("--classes names two classes or more, each of them once.")
     if label.values is None:
@@ -131,6 +131,11 @@ def _declared(label: Profile, request: Request) -> tuple[ClassName, ...] | None:
                 f"{listed(map(str, classes))}. Name every class that comes."
             )
     return classes
+
+
+def _text(label: Profile, name: str) -> str:
+    """A class as the column has it: true and false in small letters."""
+    return name.lower() if label.reading == "boolean" else name
 
 
 def _where(label: Profile, value: str) -> str:

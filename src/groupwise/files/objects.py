@@ -29,10 +29,17 @@ def lines(source: "Source", columns: Sequence[str] | None) -> "Chunks":
 
     def found(file: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         unpacked: Any = gzip.GzipFile(fileobj=file) if source.compressed else file
-        for number, line in enumerate(unpacked, 1):
-            if line.strip():
-                place = f"Line {number}"
-                yield place, _object(source, place, _loaded(source, place, line))
+        numbered = enumerate(unpacked, 1)
+        while taken := list(itertools.islice(numbered, LINES)):  # what is damaged is met first
+            for number, line in taken:
+                if line.strip():
+                    place = f"Line {number}"
+                    try:
+                        yield place, _object(source, place, _loaded(source, place, line))
+                    except DataError as error:
+                        if source.ragged is None:
+                            raise
+                        source.ragged[number] = error.message
 
     return _tables(source, columns, found)
 

@@ -37,7 +37,7 @@ from groupwise.files.proposals import (
     word,
 )
 from groupwise.files.scan import Kind, Profile, Scan, scan
-from groupwise.files.settings import NUMBER, Request, request_from
+from groupwise.files.settings import INDICATOR, NUMBER, Request, request_from
 from groupwise.files.source import opened
 from groupwise.files.task import Task
 from groupwise.files.text import quoted, shown
@@ -80,6 +80,14 @@ class Plan:
     proposed: bool = False
     past: tuple[Past, ...] = ()
     hinges: bool = False
+    missing: str = INDICATOR
+    skip_bad: bool = False
+
+    @property
+    def filled(self) -> list[str]:
+        """The columns in which a missing value is one of a feature."""
+        makers = Calendar, Encoded
+        return [name for name, one in self.features.items() if not isinstance(one, makers)]
 
     def toml(self, notes: Sequence[str] = ()) -> str:
         """The TOML file that asks for this plan, notes as comments at the top."""
@@ -99,6 +107,7 @@ class Plan:
             "intercept": self.intercept,
             **({"experts": list(self.experts)} if self.experts else {}),
             "hinges": self.hinges,
+            "missing": self.missing,
             "past": self.plain_past,
             "features": {name: word(bounds) for name, bounds in self.features.items()},
         }
@@ -171,6 +180,7 @@ class Plan:
             intercept=self.intercept,
             intersections=self.intersections,
             experts=self.experts,
+            missing=INDICATOR if self.missing == INDICATOR else None,
             **as_published,
         )
 
@@ -194,7 +204,7 @@ def planned(
 ) -> Iterator[tuple[Scan, Plan]]:
     """A file, looked through once, and the plan that a TOML file and options ask for."""
     request = request_from(config, **options)
-    with opened(data, table) as source:
+    with opened(data, table, request.skip_bad) as source:
         found = scan(source, request.target, request.order, progress=True)
         yield found, make_plan(found, request, strict, predictions)
 
@@ -296,6 +306,8 @@ def make_plan(
         proposed=request.features is None or request.groups is None,
         past=past,
         hinges=bent,
+        missing=request.missing or INDICATOR,
+        skip_bad=request.skip_bad,
     )
 
 

@@ -30,6 +30,8 @@ EXACT = 2**53
 """Whole numbers beyond it are identifiers: as numbers some would fall together."""
 TOGETHER = 256
 """Rows that are looked at together, where a file is so wide that it comes in fewer."""
+FEW_BAD = 0.02
+"""Where bad rows are skipped, a column is one of numbers although this share of cells are none."""
 COUNTED = 20_000
 """Distinct values are counted up to here."""
 
@@ -43,8 +45,9 @@ class Profile:
     counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers (a label
     of text counts as 1 where it is ``text``). ``seen`` is for the label alone: how often each of
     its values is there, and in which row first; None where there are more than could be classes.
-    ``forms`` are the ways to write dates in which all its texts are written; ``truth`` says whether
-    all its texts are true and false, ``absent`` how many stand for a missing value if they are.
+    ``bad`` cells of a column of numbers hold none, in rows that are skipped. ``forms`` are the ways
+    to write dates in which all its texts are written; ``truth`` says whether all its texts are true
+    and false, ``absent`` how many stand for a missing value if they are.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Profile:
     sums: Any = None
     seen: dict[str, tuple[int, int]] | None = field(default_factory=dict)
     forms: tuple[str, ...] = FORMS
+    bad: int = 0
     truth: bool = True
     absent: int = 0
     first_absent: int = 0
@@ -217,7 +221,7 @@ def scan(
             labels = None
             for name in sorted(found.columns, key=lambda name: name != target):  # the label first
                 profile = found.columns[name]
-                numbers = _look(profile, table, labels)
+                numbers = _look(profile, table, labels, source.ragged is not None)
                 if name == target:
                     labels = _labels(profile, table, numbers)
             if order is not None:
@@ -250,7 +254,17 @@ def gathered(chunks: Chunks) -> Chunks:
         yield pa.concat_tables(held), position
 
 
-def _look(profile: Profile, table: pa.Table, labels: Any) -> Any:
+def _spared(profile: Profile, column: Any, start: int) -> Any:
+    """The numbers of a column in which hardly a cell holds anything else; None where many do."""
+    numbers, bad = leniently(column)
+    if len(bad) > FEW_BAD * (len(column) - numbers.null_count):
+        return None
+    profile.missing -= len(bad)
+    profile.bad += len(bad)
+    return numbers
+
+
+def _look(profile: Profile, table: pa.Table, labels: Any, skip: bool = False) -> Any:
     """Take note of a column in a chunk; gives its numbers, None where it holds text."""
     column, start = column_of(table, profile.name), profile.rows
     profile.rows += len(column)
@@ -261,7 +275,8 @@ def _look(profile: Profile, table: pa.Table, labels: Any) -> Any:
             if are_identifiers(column, numbers):
                 raise pa.ArrowInvalid("identifiers")
         except pa.ArrowInvalid:
-            numbers = None
+            numbers = _spared(profile, column, start) if skip else None
+        if numbers is None:
             profile.kind = "text"
             row, profile.text = first_text(column)
             profile.text_row = start + 1 + row
@@ -387,6 +402,27 @@ def _level(text: str) -> str | None:
     return text
 
 
+def leniently(column: Any, kind: Kind = "number") -> tuple[Any, dict[int, str]]:
+    """The column as numbers, or true and false, and the rows, from 0, that hold anything else.
+
+    What they hold is missing in the column.
+    """
+    texts = column.cast(pa.string()).to_pylist()
+    known: dict[str, tuple[Any, bool]] = {}
+    for text in {text for text in texts if text is not None}:
+        try:
+            blank = text.strip() in ("", *MISSING)
+            value = _truth(text) if kind == "boolean" else None if blank else float(text)
+            known[text] = value, "_" in text
+        except ValueError:  # as ArrowInvalid is
+            known[text] = None, True
+    cells = [(None, False) if text is None else known[text] for text in texts]
+    values = [None if bad or value != value else value for value, bad in cells]
+    bad = {row: str(texts[row]) for row, (_, wrong) in enumerate(cells) if wrong}
+    numbers = pa.array(values, pa.bool_() if kind == "boolean" else pa.float64())
+    return pa.chunked_array([numbers]), bad
+
+
 def are_identifiers(column: Any, numbers: Any) -> bool:
     """Whether these are whole numbers too long to be told apart as float64."""
     largest = compute.max(compute.abs(numbers)).as_py()
@@ -397,14 +433,7 @@ def are_identifiers(column: Any, numbers: Any) -> bool:
     return False
 
 
-def first_text(column: Any, kind: Kind = "number") -> tuple[int, str]:
-    """The first row, counted from 0, that cannot be read so, and what it holds."""
-    for row, value in enumerate(column.to_pylist()):
-        try:
-            if kind == "boolean":
-                _truth(str(value or ""))
-            else:
-                float(0 if value is None or str(value).strip() in ("", *MISSING) else value)
-        except (ValueError, OverflowError):
-            return row, str(value)
-    return 0, str(column[0].as_py())
+def first_text(column: Any) -> tuple[int, str]:
+    """The first row, counted from 0, that holds no number, and what it holds."""
+    bad = leniently(column)[1]
+    return next(iter(bad.items()), (0, str(column[0].as_py())))

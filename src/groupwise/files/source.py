@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -80,6 +80,8 @@ class Source:
     origin: Path
     packing: str = ""
     table: str | None = None
+    ragged: dict[int, str] | None = None
+    """Rows that are no rows, left out by number; None where such a one is an error."""
 
     @property
     def size(self) -> int:
@@ -111,12 +113,12 @@ class Source:
 
 
 @contextmanager
-def opened(name: str, table: str | None = None) -> Iterator[Source]:
+def opened(name: str, table: str | None = None, skip: bool = False) -> Iterator[Source]:
     """The file of this name; for ``-`` what comes from standard input.
 
     A run reads its rows twice, so what can be read once, as pipes can, goes to a temporary file
     first, and so does what is packed, but for text in gzip. ``table`` is the table of a database,
-    or the sheet of a workbook.
+    or the sheet of a workbook; ``skip`` says that rows which are none are left out.
     """
     path, standard = Path(name), name == STANDARD_INPUT
     with ExitStack() as stack:
@@ -130,7 +132,8 @@ def opened(name: str, table: str | None = None) -> Iterator[Source]:
             raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
         if not path.stat().st_size:
             raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
-        yield _source(name, path, packing, piped, table, stack)
+        found = _source(name, path, packing, piped, table, stack)
+        yield replace(found, ragged={}) if skip else found
 
 
 def _source(
