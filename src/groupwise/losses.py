@@ -133,6 +133,10 @@ class Widened(Square):
         return self.least, self.most
 
     @property
+    def eta(self) -> float:
+        return 2.0 / (self.scaled(self.most) - self.scaled(self.least)) ** 2
+
+    @property
     def advice_range(self) -> tuple[float, float]:
         return self.scaled(self.least), self.scaled(self.most)
 

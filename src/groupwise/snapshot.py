@@ -204,9 +204,10 @@ def widened(model: Groupwise, least: float, most: float) -> Groupwise:
     """The model as it is, for labels in [least, most], which holds the range they had.
 
     Losses stay in the units of that range, so nothing that was learned changes. Certificates of
-    :class:`groupwise.aggregators.Prod` hold as before: its proof needs labels where advice is
-    clipped to, whatever range that is at the time. Those of others need losses up to 1, and are
-    void.
+    ``aggregators.Prod`` hold as before: its proof needs labels where advice is clipped to, whatever
+    range that is at the time. Those of ``Specialists`` hold with a smaller η: Σ q_i exp(ηR_i) ≤ 1,
+    and with η' ≤ η, Σ q_i exp(η'R_i) ≤ (Σ q_i exp(ηR_i))^(η'/η) ≤ 1. Those of ``AdaNormalHedge``
+    need losses up to 1, and are void.
     """
     loss = model.loss
     if not isinstance(loss, Square):

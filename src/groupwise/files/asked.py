@@ -10,7 +10,7 @@ from groupwise.features.shapes import KNOTS, MOST_COLUMNS
 from groupwise.files.making import Dates
 from groupwise.files.proposals import Feature, Features, leaves, number_fields, width_of
 from groupwise.files.scan import Profile, Scan
-from groupwise.files.settings import LEVELS_WORD, PROBABILITY, Request
+from groupwise.files.settings import ERROR, LEVELS_WORD, PROBABILITY, Request
 from groupwise.files.task import Task
 from groupwise.files.text import amount, quoted, shown
 from groupwise.groups import Group
@@ -78,10 +78,10 @@ def asked_groups(scan: Scan, request: Request) -> list[Group]:
     return groups
 
 
-def asked_feature(scan: Scan, name: str, bounds: Any, target: str, dates: Dates) -> Feature:
+def asked_feature(scan: Scan, name: str, bounds: Any, request: Request, dates: Dates) -> Feature:
     """A feature that was asked for, its range looked up if need be."""
     profile = scan.column(name, "for a feature")
-    if name == target:
+    if name == request.target:
         raise ConfigurationError(f"{quoted(name)} is the label, which no feature may hold.")
     if bounds == ENCODED_WORD:
         return encoded(name)
@@ -89,7 +89,8 @@ def asked_feature(scan: Scan, name: str, bounds: Any, target: str, dates: Dates)
         return _date(name, profile, bounds, dates)
     if profile.distinct < 2 and bounds is None:
         raise DataError(f"{profile.sameness} Take it off the features.")
-    profile.check_complete("Fill in, or take it off the features.")
+    if request.missing == ERROR or profile.infinite:
+        profile.check_complete("Fill in, or take it off the features.")
     if profile.kind == "text" and isinstance(bounds, tuple):
         raise DataError(
             f"Column {quoted(name)} has a range but holds {quoted(profile.text)} in row "

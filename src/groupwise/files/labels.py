@@ -26,7 +26,8 @@ PAIRS = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"))
 
 def task_for(label: Profile, request: Request) -> tuple[str, tuple[ClassName, ...] | None]:
     """The name of the task, and the classes; None for numbers, and for 0, 1 and between."""
-    label.check_complete("Every row needs its label: leave out those without.")
+    if label.infinite:
+        raise DataError(label.infinity)
     asked = request.task or _implied(request)
     texts = label.kind == TEXT
     if asked is None:
@@ -35,7 +36,7 @@ def task_for(label: Profile, request: Request) -> tuple[str, tuple[ClassName, ..
             _check_texts(label)
     if asked == NUMBER:
         _refuse_options(request)
-        label.check_numbers("label", "")
+        label.check_numbers("label")
         return NUMBER, None
     if request.range is not None:
         raise ConfigurationError(f"--range is for numbers, and --task {asked} has none.")

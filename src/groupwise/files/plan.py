@@ -23,21 +23,23 @@ from groupwise.files.asked import (
 from groupwise.files.labels import loss_for, task_for, task_warnings
 from groupwise.files.logged import Logged, find_experts, find_logged
 from groupwise.files.making import Dates, dates_in, part_names, proposed_past, with_needed
+from groupwise.files.noticed import leaks, left_out, order_hint
 from groupwise.files.proposals import (
     BENT,
     LEVELS,
     Features,
+    gaps,
     is_few_valued,
     is_text,
     number_fields,
     propose_features,
-    propose_groups,
+    proposed,
     remarks,
     spans_constant,
     word,
 )
 from groupwise.files.scan import Kind, Profile, Scan, scan
-from groupwise.files.settings import INDICATOR, NUMBER, Request, request_from
+from groupwise.files.settings import ERROR, INDICATOR, NUMBER, Request, request_from
 from groupwise.files.source import opened
 from groupwise.files.task import Task
 from groupwise.files.text import quoted, shown
@@ -239,18 +241,24 @@ def make_plan(
     scan = replace(scan, columns={**scan.columns, **parts})
     request = request.read(list(scan.columns), scan.unknown)
     aside = others | part_names(dates, aside=True)
-    groups = propose_groups(scan, aside) if request.groups is None else asked_groups(scan, request)
+    nothing = left_out(scan, aside, request.order)
+    if request.groups is None:
+        groups, same = proposed(scan, aside | nothing.keys(), dates)
+    else:
+        groups, same = asked_groups(scan, request), []
     indicators = request.indicators
     if indicators is None:  # not where a column has very many values
         columns = [scan.columns[one.column] for one in groups if isinstance(one, By)]
         indicators = all(column.distinct <= LEVELS for column in columns)
     warnings: list[str] = []
     if request.features is None:
-        labelled = task.loss.nodes == 1
+        unused = others | parts.keys() | nothing.keys()
+        fit = task.loss.nodes == 1, request.missing == ERROR
         features, warnings, problems = propose_features(
-            scan, others | parts.keys(), groups, indicators, dates, labelled
+            scan, unused, groups, indicators, dates, *fit
         )
-        if strict and problems:
+        warnings = [*nothing.values(), *warnings]
+        if strict and problems and not request.skip_bad:
             raise DataError(
                 f"{problems[0]} Leave the column out with --drop, or say which columns to use with "
                 "--features and --groups (groupwise init proposes them)."
@@ -258,7 +266,7 @@ def make_plan(
         notes += [f"Left out: {problem}" for problem in problems]
     else:
         features = {
-            name: asked_feature(scan, name, bounds, label.name, dates)
+            name: asked_feature(scan, name, bounds, request, dates)
             for name, bounds in request.features.items()
         }
     bent = request.hinges
@@ -275,7 +283,12 @@ def make_plan(
         )
     check_width(scan, groups, features, indicators, bent)
     warnings = [*task_warnings(label, request, task), *warnings]
-    warnings += remarks(scan, groups, features, label.name)
+    warnings += [*same, *remarks(scan, groups, features, label.name)]
+    warnings += gaps(scan, features, request.missing or INDICATOR)
+    if request.features is None:
+        warnings += order_hint(dates, request.order, label.name)
+        if task.name == NUMBER:
+            warnings += leaks(scan, label.name, others | nothing.keys() | parts.keys())
     if not (request.intercept or spans_constant(groups, features, indicators)):
         warnings.append(
             "No features always sum to 1, so the models have no intercept. "

@@ -66,9 +66,16 @@ class Profile:
     seen: dict[str, tuple[int, int]] | None = field(default_factory=dict)
     forms: tuple[str, ...] = FORMS
     bad: int = 0
+    base: float | None = None
+    """Where the numbers count the rows in file order, what they begin with; None where not."""
     truth: bool = True
     absent: int = 0
     first_absent: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Does it number the rows, from 0 or 1?"""
+        return self.kind == "number" and self.base is not None and not self.missing
 
     @property
     def reading(self) -> Kind:
@@ -145,14 +152,15 @@ class Profile:
         """Says where a number is infinite."""
         return f"Column {quoted(self.name)} holds an infinite number in row {self.infinite}."
 
-    def check_numbers(self, what: str, advice: str) -> None:
-        """Refuse a column of text, or one that ``check_complete`` refuses."""
+    def check_numbers(self, what: str) -> None:
+        """Refuse a column of text, or with infinite numbers."""
         if self.kind == "text":
             raise DataError(
                 f"The {what} column {quoted(self.name)} holds {quoted(self.text)} in row "
                 f"{self.text_row}, which is no number."
             )
-        self.check_complete(advice)
+        if self.infinite:
+            raise DataError(self.infinity)
 
     def check_complete(self, advice: str) -> None:
         """Refuse a column with missing values, with some advice, or infinite ones."""
@@ -344,6 +352,11 @@ def _labels(profile: Profile, table: pa.Table, numbers: Any) -> Any:
 
 
 def _note_numbers(profile: Profile, values: Any, start: int) -> None:
+    if start == 0 and values.size and values[0] in (0.0, 1.0):
+        profile.base = float(values[0])
+    if profile.base is not None:
+        counted = np.arange(start, start + values.size) + profile.base
+        profile.base = profile.base if (values == counted).all() else None
     present = values[~np.isnan(values)]
     profile.low = float(present.min(initial=profile.low))
     profile.high = float(present.max(initial=profile.high))

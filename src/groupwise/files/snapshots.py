@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from groupwise import archive
-from groupwise.aggregators import Prod
 from groupwise.errors import ConfigurationError, DataError, SnapshotError
 from groupwise.features.derived import columns_of, split
 from groupwise.files.aside import Aside
@@ -177,14 +176,14 @@ def _wide_enough(
     if not isinstance(loss, Square):
         raise ConfigurationError("--widen is for labels that are numbers, which have a range.")
     label = scan(source, target, progress=True).column(target, "for the label")
-    label.check_numbers("label", "")
+    label.check_numbers("label")
     low, high = min(loss.reach[0], label.low), max(loss.reach[1], label.high)
     if (low, high) == loss.reach:
         return model, []
     wider = widened(model, low, high)
     said = f"The range of labels is widened to {low:g},{high:g}; losses stay in units of "
     said += f"{loss.high - loss.low:g}, the width of {loss.low:g},{loss.high:g}"
-    proved = isinstance(model.aggregator, Prod)
+    proved = getattr(model.aggregator, "widens", False)
     kept = "certificates hold as before" if proved else "certificates are void from now on"
     return wider, [f"{said}, and {kept}."]
 

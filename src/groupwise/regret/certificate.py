@@ -103,8 +103,8 @@ def certify(
     terms = learner, aggregator, delay
     total = learner + aggregator + delay + unit * moved
     beyond = reduction.loss.bounded and leaves_range(float(reduction.largest[0]))
-    if reduction.loss.widened:  # which the bound of an aggregator with records of its own allows
-        beyond = reduction.own is None
+    if reduction.loss.widened:
+        beyond = not getattr(reduction.aggregator, "widens", False)
     if not reduction.loss.ranged or beyond:
         status = VOID
     elif hindsight.uncertain or not np.isfinite((*terms, total, books.loss[0], best)).all():
