@@ -6,8 +6,9 @@ import pytest
 
 from groupwise.errors import DataError, FeatureError, LabelError
 from groupwise.files import rows as rows_of_files
+from groupwise.files.profile import Kind
 from groupwise.files.rows import in_file, in_file_order, in_pieces, pieces
-from groupwise.files.scan import Kind, scan
+from groupwise.files.scan import scan
 from groupwise.files.source import opened
 from tests.cli.commands import people, succeed, write_rows
 

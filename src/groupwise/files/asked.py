@@ -8,8 +8,9 @@ from groupwise.features import COLUMNS, encoded, hashed
 from groupwise.features.calendar import Calendar
 from groupwise.features.shapes import KNOTS, MOST_COLUMNS
 from groupwise.files.making import Dates
+from groupwise.files.profile import Profile
 from groupwise.files.proposals import Feature, Features, leaves, number_fields, width_of
-from groupwise.files.scan import Profile, Scan
+from groupwise.files.scan import Scan
 from groupwise.files.settings import ERROR, LEVELS_WORD, PROBABILITY, Request
 from groupwise.files.task import Task
 from groupwise.files.text import amount, quoted, shown

@@ -11,7 +11,7 @@ from typing import Any
 
 from groupwise.class_names import MOST, ClassName
 from groupwise.errors import ConfigurationError, DataError
-from groupwise.files.scan import MISSING, Profile
+from groupwise.files.profile import MISSING, Profile
 from groupwise.files.settings import CLASSES, NUMBER, PROBABILITY, Request
 from groupwise.files.task import TEXT, Task
 from groupwise.files.text import listed, quoted, shown

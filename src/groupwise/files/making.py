@@ -11,8 +11,9 @@ from groupwise.features.calendar import LEVELS, Calendar, moment_of
 from groupwise.features.past import Past
 from groupwise.files import following
 from groupwise.files.dates import LOOKED_AT, maker_for, worthwhile
+from groupwise.files.profile import Kind, Profile
 from groupwise.files.rows import first_rows
-from groupwise.files.scan import Kind, Profile, Scan
+from groupwise.files.scan import Scan
 from groupwise.files.text import quoted
 
 Dates = dict[str, Calendar]

@@ -10,8 +10,9 @@ import numpy as np
 
 from groupwise.arrays import Index, Vector
 from groupwise.files.making import Dates, parts_of
+from groupwise.files.profile import Kind, Profile
 from groupwise.files.rows import first_rows
-from groupwise.files.scan import Kind, Profile, Scan
+from groupwise.files.scan import Scan
 from groupwise.files.source import column_of
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups import Group, cut

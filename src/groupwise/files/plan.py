@@ -24,6 +24,7 @@ from groupwise.files.labels import loss_for, task_for, task_warnings
 from groupwise.files.logged import Logged, find_experts, find_logged
 from groupwise.files.making import Dates, dates_in, part_names, proposed_past, with_needed
 from groupwise.files.noticed import leaks, left_out, order_hint
+from groupwise.files.profile import Kind, Profile
 from groupwise.files.proposals import (
     BENT,
     LEVELS,
@@ -38,7 +39,7 @@ from groupwise.files.proposals import (
     spans_constant,
     word,
 )
-from groupwise.files.scan import Kind, Profile, Scan, scan
+from groupwise.files.scan import Scan, scan
 from groupwise.files.settings import ERROR, INDICATOR, NUMBER, Request, request_from
 from groupwise.files.source import opened
 from groupwise.files.task import Task

@@ -10,7 +10,8 @@ from groupwise.features.declared import Hashed
 from groupwise.features.encoding import Encoded
 from groupwise.files.making import Dates
 from groupwise.files.noticed import age_bands, alike, is_identifier
-from groupwise.files.scan import Profile, Scan
+from groupwise.files.profile import Profile
+from groupwise.files.scan import Scan
 from groupwise.files.settings import DROP, LEVELS_WORD
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups import Group, by, cut

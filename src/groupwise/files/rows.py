@@ -18,7 +18,8 @@ import pyarrow.compute as compute
 from groupwise.errors import DataError, FeatureError, GroupError, LabelError
 from groupwise.files.aside import Aside
 from groupwise.files.dates import times_of
-from groupwise.files.scan import Kind, Scan, as_kind, as_numbers, leniently, unknown_column
+from groupwise.files.profile import Kind
+from groupwise.files.scan import Scan, as_kind, as_numbers, leniently, unknown_column
 from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import quoted, shown
 from groupwise.progress import progress_bar

@@ -2,8 +2,8 @@
 
 import difflib
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,163 +11,23 @@ import pyarrow.compute as compute
 
 from groupwise.class_names import MOST
 from groupwise.errors import DataError
-from groupwise.files.dates import FORMS, forms_of
+from groupwise.files.dates import forms_of
+from groupwise.files.profile import ABSENT, COUNTED, MISSING, TRUTH, Kind, Profile
 from groupwise.files.source import Chunks, Source, column_of
-from groupwise.files.text import amount, listed, quoted, shown
+from groupwise.files.text import listed, quoted, shown
 from groupwise.groups.values import value_name
 from groupwise.progress import progress_bar
 
-Kind = Literal["number", "text", "boolean", "levels"]
-"""How a column is read: as numbers, text as it stands, true and false, or names of values, in which
-1 and 1.0 are the same and so are True and true."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
-MISSING = ("NA", "N/A", "NaN", "nan", "null")
-"""What stands for a missing number, besides an empty cell."""
-ABSENT = {"", *(text.lower() for text in MISSING)}
-"""The same in small letters, among true and false."""
-TRUTH = {"true": True, "false": False}
 EXACT = 2**53
 """Whole numbers beyond it are identifiers: as numbers some would fall together."""
 TOGETHER = 256
 """Rows that are looked at together, where a file is so wide that it comes in fewer."""
 FEW_BAD = 0.02
 """Where bad rows are skipped, a column is one of numbers although this share of cells are none."""
-COUNTED = 20_000
-"""Distinct values are counted up to here."""
-
-
-@dataclass
-class Profile:
-    """What one column holds. Rows are counted from 1.
-
-    ``infinite`` is the first row that holds no finite number, ``text_row`` the first that holds
-    ``text``. ``values`` are the distinct values as text, None where there are more than are
-    counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers (a label
-    of text counts as 1 where it is ``text``). ``seen`` is for the label alone: how often each of
-    its values is there, and in which row first; None where there are more than could be classes.
-    ``bad`` cells of a column of numbers hold none, in rows that are skipped. ``forms`` are the ways
-    to write dates in which all its texts are written; ``truth`` says whether all its texts are true
-    and false, ``absent`` how many stand for a missing value if they are.
-    """
-
-    name: str
-    kind: Kind = "number"
-    rows: int = 0
-    missing: int = 0
-    first_missing: int = 0
-    low: float = float("inf")
-    high: float = float("-inf")
-    whole: bool = True
-    infinite: int = 0
-    values: set[str] | None = field(default_factory=set)
-    text_row: int = 0
-    text: str = ""
-    sums: Any = None
-    seen: dict[str, tuple[int, int]] | None = field(default_factory=dict)
-    forms: tuple[str, ...] = FORMS
-    bad: int = 0
-    base: float | None = None
-    """Where the numbers count the rows in file order, what they begin with; None where not."""
-    truth: bool = True
-    absent: int = 0
-    first_absent: int = 0
-
-    @property
-    def counts(self) -> bool:
-        """Does it number the rows, from 0 or 1?"""
-        return self.kind == "number" and self.base is not None and not self.missing
-
-    @property
-    def reading(self) -> Kind:
-        """How the column is read where it is a feature or a group."""
-        return "boolean" if self.kind == "text" and self.truth else self.kind
-
-    def finish(self) -> None:
-        """Decide what it holds when all rows were looked at."""
-        if self.missing == self.rows:
-            self.kind, self.truth = "text", False
-        if self.kind == "number":
-            if self.values is not None:
-                self.values.difference_update(MISSING)
-        elif self.truth:
-            self.values = {value.strip().lower() for value in self.values or ()} - ABSENT
-            self.missing += self.absent
-            first = [row for row in (self.first_missing, self.first_absent) if row]
-            self.first_missing = min(first, default=0)
-            self.text = self.text.strip().lower()
-            seen: dict[str, tuple[int, int]] = {}
-            for value, (count, row) in (self.seen or {}).items():
-                name = value.strip().lower()
-                if name not in ABSENT:
-                    before, first_row = seen.get(name, (0, row))
-                    seen[name] = before + count, min(row, first_row)
-            self.seen = seen
-
-    @property
-    def date(self) -> str | None:
-        """How its dates are written; None where it holds none, or they could be read two ways."""
-        known = self.kind == "text" and self.missing < self.rows and len(self.forms) == 1
-        return self.forms[0] if known else None
-
-    @property
-    def distinct(self) -> int:
-        """How many values there are, as far as they are counted."""
-        return COUNTED + 1 if self.values is None else len(self.values)
-
-    @property
-    def count(self) -> str:
-        """How many values there are, in words."""
-        return f"over {COUNTED:,}" if self.values is None else amount(self.distinct)
-
-    @property
-    def scale(self) -> tuple[float, float] | None:
-        """The range that numbers are scaled from; None for text."""
-        return None if self.kind == "text" else (self.low, self.high)
-
-    @property
-    def correlation(self) -> float:
-        """With the label; 0 where it is not known."""
-        if self.sums is None:
-            return 0.0
-        n, x, xx, xy, y, yy = self.sums.tolist()
-        spread = (n * xx - x * x) * (n * yy - y * y)
-        return float((n * xy - x * y) / spread**0.5) if spread > 0.0 else 0.0
-
-    @property
-    def sameness(self) -> str:
-        """Says that the column says nothing."""
-        value = next(iter(self.values or ()), None)
-        holds = "no value at all" if value is None else f"one value only ({quoted(value)})"
-        return f"Column {quoted(self.name)} holds {holds}, so nothing can be learned from it."
-
-    @property
-    def gaps(self) -> str:
-        """Says how many values are missing, and where."""
-        count = "a missing value" if self.missing == 1 else f"{self.missing:,} missing values"
-        where = "in" if self.missing == 1 else "the first in"
-        return f"Column {quoted(self.name)} has {count}, {where} row {self.first_missing}."
-
-    @property
-    def infinity(self) -> str:
-        """Says where a number is infinite."""
-        return f"Column {quoted(self.name)} holds an infinite number in row {self.infinite}."
-
-    def check_numbers(self, what: str) -> None:
-        """Refuse a column of text, or with infinite numbers."""
-        if self.kind == "text":
-            raise DataError(
-                f"The {what} column {quoted(self.name)} holds {quoted(self.text)} in row "
-                f"{self.text_row}, which is no number."
-            )
-        if self.infinite:
-            raise DataError(self.infinity)
-
-    def check_complete(self, advice: str) -> None:
-        """Refuse a column with missing values, with some advice, or infinite ones."""
-        if self.missing:
-            raise DataError(f"{self.gaps} {advice}")
-        if self.infinite:
-            raise DataError(self.infinity)
+MANY = 500
+"""Columns of a wide file, which are looked at together."""
+MANY_VALUES = 24
+"""Of which so many values are kept; beyond it is counted how many there are."""
 
 
 @dataclass
@@ -226,12 +86,16 @@ def scan(
             for name, what in ((target, "for the label"), (order, "to sort by")):
                 if name is not None and not source.is_open:
                     found.column(name, what)
-            labels = None
-            for name in sorted(found.columns, key=lambda name: name != target):  # the label first
-                profile = found.columns[name]
-                numbers = _look(profile, table, labels, source.ragged is not None)
-                if name == target:
-                    labels = _labels(profile, table, numbers)
+            labels, rest = None, [*found.columns]
+            if target in found.columns:
+                profile = found.columns[target]
+                numbers = _look(profile, table, None, source.ragged is not None)
+                labels = _labels(profile, table, numbers)
+                rest.remove(target)
+            if len(rest) > MANY:
+                rest = look_together([found.columns[name] for name in rest], table, labels)
+            for name in rest:
+                _look(found.columns[name], table, labels, source.ragged is not None)
             if order is not None:
                 keys += column_of(table, order).chunks
             found.rows += table.num_rows
@@ -312,10 +176,98 @@ def _look(profile: Profile, table: pa.Table, labels: Any, skip: bool = False) ->
     x, y = numbers.to_numpy(), labels
     _note_numbers(profile, x, start)
     if y is not None:
-        with np.errstate(all="ignore"):
-            sums = np.array([x.size, x.sum(), (x * x).sum(), (x * y).sum(), y.sum(), (y * y).sum()])
+        sums = sums_of(x[None, :], y)[0]
         profile.sums = sums if profile.sums is None else profile.sums + sums
     return x
+
+
+def sums_of(x: Any, y: Any) -> Any:
+    """Of every row of x, and of y, what a correlation is made of; where neither is missing."""
+    there = ~(np.isnan(x) | np.isnan(y))
+    with np.errstate(all="ignore"):
+        x, y = np.where(there, x, 0.0), np.where(there, y, 0.0)
+        parts = there.astype(np.float64), x, x * x, x * y, y, y * y
+        return np.stack([part.sum(axis=1) for part in parts], axis=1)
+
+
+def look_together(profiles: list[Profile], table: pa.Table, labels: Any) -> list[str]:
+    """Take note of the columns of a wide chunk that hold finite numbers, all of them at once.
+
+    Gives the names of the others.
+    """
+    found: list[tuple[Profile, Any]] = []
+    others: list[str] = []
+    for profile in profiles:
+        column = column_of(table, profile.name)
+        first = column[0].as_py() if len(column) else None
+        fits = profile.kind == "number" and pa.types.is_string(column.type) and _is_number(first)
+        if fits and profile.at_least <= COUNTED:
+            found.append((profile, column))
+        else:
+            others.append(profile.name)
+    others += _noted(found, table.num_rows, labels)
+    return others
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        return text is not None and float(text) - float(text) == 0.0
+    except ValueError:
+        return False
+
+
+def _noted(found: list[tuple[Profile, Any]], rows: int, labels: Any) -> list[str]:
+    """The same of columns that begin with a number; halves of them where one goes on otherwise."""
+    if not found:
+        return []
+    whole = pa.concat_arrays([chunk for _, column in found for chunk in column.chunks])
+    try:
+        numbers = as_numbers(pa.chunked_array([whole])).to_numpy().reshape(len(found), rows)
+    except pa.ArrowInvalid:
+        if len(found) == 1:
+            return [found[0][0].name]
+        half = len(found) // 2
+        return _noted(found[:half], rows, labels) + _noted(found[half:], rows, labels)
+    absent = np.isnan(numbers)
+    low, high = np.fmin.reduce(numbers, axis=1), np.fmax.reduce(numbers, axis=1)
+    fine = (np.maximum(-low, high) <= EXACT) & ~absent.all(axis=1)
+    steps = np.where(absent, np.inf, numbers)
+    steps.sort(axis=1)
+    known = (np.diff(steps, axis=1) > 0.0) & (steps[:, 1:] < np.inf)
+    distinct = known.sum(axis=1) + 1
+    integral = ((numbers == np.rint(numbers)) | absent).all(axis=1)
+    start = found[0][0].rows
+    gone, first = absent.sum(axis=1), absent.argmax(axis=1)
+    sums = None if labels is None else sums_of(numbers, labels)
+    others = []
+    for place, (profile, _) in enumerate(found):
+        if not fine[place]:
+            others.append(profile.name)
+            continue
+        profile.rows += rows
+        if gone[place]:
+            profile.first_missing = profile.first_missing or start + 1 + int(first[place])
+            profile.missing += int(gone[place])
+        profile.low = min(profile.low, float(low[place]))
+        profile.high = max(profile.high, float(high[place]))
+        profile.whole = profile.whole and bool(integral[place])
+        _count(profile, numbers[place], start)
+        if distinct[place] <= MANY_VALUES:
+            every = np.unique(numbers[place][~absent[place]]).tolist()
+            (profile.values or set()).update(value_name(one, "") for one in every)
+        profile.at_least = max(profile.at_least, int(distinct[place]))
+        if sums is not None:
+            profile.sums = sums[place] if profile.sums is None else profile.sums + sums[place]
+    return others
+
+
+def _count(profile: Profile, values: Any, start: int) -> None:
+    """Take note of whether numbers count the rows."""
+    if start == 0 and values.size and values[0] in (0.0, 1.0):
+        profile.base = float(values[0])
+    if profile.base is not None:
+        counted = np.arange(start, start + values.size) + profile.base
+        profile.base = profile.base if (values == counted).all() else None
 
 
 def _note_words(profile: Profile, column: Any, known: list[str], start: int) -> None:
@@ -352,11 +304,7 @@ def _labels(profile: Profile, table: pa.Table, numbers: Any) -> Any:
 
 
 def _note_numbers(profile: Profile, values: Any, start: int) -> None:
-    if start == 0 and values.size and values[0] in (0.0, 1.0):
-        profile.base = float(values[0])
-    if profile.base is not None:
-        counted = np.arange(start, start + values.size) + profile.base
-        profile.base = profile.base if (values == counted).all() else None
+    _count(profile, values, start)
     present = values[~np.isnan(values)]
     profile.low = float(present.min(initial=profile.low))
     profile.high = float(present.max(initial=profile.high))

@@ -16,8 +16,9 @@ from groupwise.files.chances import Nats
 from groupwise.files.learning import complete, learned, previewed
 from groupwise.files.logged import calibration_of
 from groupwise.files.predictions import prediction_file
+from groupwise.files.profile import KINDS, Kind
 from groupwise.files.rows import AT_MOST, Piece, in_file_order
-from groupwise.files.scan import KINDS, Kind, scan
+from groupwise.files.scan import scan
 from groupwise.files.tables import OURS, Measure
 from groupwise.files.task import Task
 from groupwise.files.text import listed

@@ -11,8 +11,8 @@ import pyarrow.compute as compute
 from groupwise.arrays import Vector
 from groupwise.class_names import ClassName
 from groupwise.errors import DataError
+from groupwise.files.profile import Kind
 from groupwise.files.rows import Piece
-from groupwise.files.scan import Kind
 from groupwise.files.settings import CLASSES, NUMBER, PROBABILITY
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups.values import value_name

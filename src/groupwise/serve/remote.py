@@ -12,8 +12,9 @@ from groupwise.client import MANY, Client, ClientError, Predicted
 from groupwise.errors import DataError
 from groupwise.features.declared import Hashed
 from groupwise.files.predictions import SEPARATOR, guarded, prediction_file
+from groupwise.files.profile import Kind
 from groupwise.files.rows import in_file_order
-from groupwise.files.scan import Kind, scan
+from groupwise.files.scan import scan
 from groupwise.files.source import Source
 from groupwise.files.task import Task
 from groupwise.files.text import quoted
