@@ -87,7 +87,6 @@ def test_said(name, tmp_path):
 
 
 REFUSED: dict[str, Any] = {
-    "a missing label": (["yes", "no", ""], {}, "missing value, in row 3. Every row needs its"),
     "text for a missing one": (["a", "b", "NA"], {}, "'NA' in row 3, which stands for a missing"),
     "numbers and text": ([1, 2, "hot"], {}, "'hot' in row 3, which is no number, and numbers"),
     "too many texts": (

@@ -49,7 +49,7 @@ def test_numbers_count_the_rows_of_the_file(found):
 
 
 def test_text_among_numbers_is_refused_with_its_row(found):
-    with pytest.raises(DataError, match=r"Row 1 of .* has 'b10' in the column 'k'"):
+    with pytest.raises(DataError, match=r"Row 1 of .*: 'b10' stands in the column 'k'"):
         list(pieces(found, {"k": "number"}, None, 2))
     with pytest.raises(DataError, match=r"no column 'z' that the model reads"):
         list(in_file_order(found.source, {"i": "number", "z": "number"}, 2))

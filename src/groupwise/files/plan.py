@@ -246,14 +246,14 @@ def make_plan(
     if request.groups is None:
         groups, same = proposed(scan, aside | nothing.keys(), dates)
     else:
-        groups, same = asked_groups(scan, request), []
+        groups, same = asked_groups(scan, request), {}
     indicators = request.indicators
     if indicators is None:  # not where a column has very many values
         columns = [scan.columns[one.column] for one in groups if isinstance(one, By)]
         indicators = all(column.distinct <= LEVELS for column in columns)
     warnings: list[str] = []
     if request.features is None:
-        unused = others | parts.keys() | nothing.keys()
+        unused = others | parts.keys() | nothing.keys() | same.keys()
         fit = task.loss.nodes == 1, request.missing == ERROR
         features, warnings, problems = propose_features(
             scan, unused, groups, indicators, dates, *fit
@@ -284,7 +284,7 @@ def make_plan(
         )
     check_width(scan, groups, features, indicators, bent)
     warnings = [*task_warnings(label, request, task), *warnings]
-    warnings += [*same, *remarks(scan, groups, features, label.name)]
+    warnings += [*same.values(), *remarks(scan, groups, features, label.name)]
     warnings += gaps(scan, features, request.missing or INDICATOR)
     if request.features is None:
         warnings += order_hint(dates, request.order, label.name)

@@ -27,6 +27,10 @@ FEW = 24
 """Whole numbers with so few values are proposed as groups: hours of the day still are."""
 LEVELS = 50
 """A text column with more levels is not proposed as groups, nor are its levels features."""
+GROUPED = 64
+"""So many columns are proposed as groups at most, those that come first."""
+WIDE = 256
+"""So many columns are proposed as features at most, besides dates and encoded text."""
 MANY = 1_000
 """So many groups from one column deserve a warning."""
 BENT = 64
@@ -43,20 +47,22 @@ def propose_groups(scan: Scan, others: Collection[str]) -> list[Group]:
     profiles = [p for name, p in scan.columns.items() if name not in others]
     bands = {p.name: age_bands(p) for p in profiles if not is_few_valued(p)}
     every = [by(p.name) if is_few_valued(p) else bands[p.name] for p in profiles]
-    found = [one for one in every if one is not None]
+    found = [one for one in every if one is not None][:GROUPED]
     usable = [p for p in profiles if p.kind == "number" and p.low < p.high and not p.infinite]
     return found or [cut(p.name, [(p.low + p.high) / 2]) for p in usable[:3]]
 
 
-def proposed(scan: Scan, others: Collection[str], dates: Dates) -> tuple[list[Group], list[str]]:
+def proposed(
+    scan: Scan, others: Collection[str], dates: Dates
+) -> tuple[list[Group], dict[str, str]]:
     """The groups that are proposed, those that are the same once; and what to say of the others."""
     groups = propose_groups(scan, others)
     twice = alike(scan, [one.column for one in groups if isinstance(one, By)], dates)
-    said = [
-        f"Columns {quoted(first)} and {quoted(name)} make the same groups: those of "
+    said = {
+        name: f"Columns {quoted(first)} and {quoted(name)} make the same groups: those of "
         f"{quoted(first)} are proposed."
         for name, first in twice.items()
-    ]
+    }
     return [one for one in groups if not (isinstance(one, By) and one.column in twice)], said
 
 
@@ -140,7 +146,26 @@ def propose_features(
             problems.append(profile.infinity if profile.infinite else profile.gaps)
         else:
             features[name] = None if name in named else profile.scale
-    return features, warnings, problems
+    features, said = narrowed(scan, features)
+    return features, [*warnings, *said], problems
+
+
+def narrowed(scan: Scan, features: Features) -> tuple[Features, list[str]]:
+    """Of very many columns those that go best with the label, and a word about it.
+
+    The model of a group takes time and room for every two features: with these, a run over a wide
+    file takes time in proportion to its cells.
+    """
+    numbers = [name for name, one in features.items() if not isinstance(one, (Encoded, Calendar))]
+    if len(numbers) <= WIDE:
+        return features, []
+    best = sorted(numbers, key=lambda name: -abs(scan.columns[name].correlation))[:WIDE]
+    gone = {*numbers} - {*best}
+    kept = {name: one for name, one in features.items() if name not in gone}
+    return kept, [
+        f"Of {len(numbers):,} columns the {WIDE} that go best with the label are features; "
+        "--features names others."
+    ]
 
 
 def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str) -> list[str]:

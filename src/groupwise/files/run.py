@@ -152,10 +152,10 @@ class Following:
                     piece = complete(piece, plan.filled, self.aside)
                 own = self.model, piece, plan.target, self.task
                 for part in done(*own, self.aside, jobs):
+                    self.done += len(part.piece.numbers)
                     if part.replay is not None:
                         self._add(part.piece, part.replay)
                     yield part
-                self.done += len(whole.numbers)
                 advance(len(whole.numbers))
         if not self.model.issued:
             raise DataError(f"No row of {shown(self.scan.source.name)} could be learned.")
