@@ -86,6 +86,7 @@ def test_correlation_with_the_label(tmp_path):
 
 def test_distinct_values_are_counted_up_to_a_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(scanning, "COUNTED", 5)
+    monkeypatch.setattr("groupwise.files.profile.COUNTED", 5)
     data = write_rows(tmp_path / "d.csv", ("a", "b"), [(i % 5, i) for i in range(50)])
     found = profiles(data)
     assert (found["a"].distinct, found["b"].distinct, found["b"].values) == (5, 6, None)

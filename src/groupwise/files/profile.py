@@ -20,6 +20,14 @@ COUNTED = 20_000
 """Distinct values are counted up to here."""
 
 
+def is_number(text: str | None) -> bool:
+    """Is it a finite number, written out?"""
+    try:
+        return text is not None and float(text) - float(text) == 0.0
+    except ValueError:
+        return False
+
+
 @dataclass
 class Profile:
     """What one column holds. Rows are counted from 1.
@@ -73,8 +81,8 @@ class Profile:
         if self.missing == self.rows:
             self.kind, self.truth = "text", False
         if self.kind == "number":
-            if self.values is not None:
-                self.values.difference_update(MISSING)
+            self.values = self.values and {one for one in self.values if is_number(one)}
+            self.seen = self.seen and {k: one for k, one in self.seen.items() if is_number(k)}
         elif self.truth:
             self.values = {value.strip().lower() for value in self.values or ()} - ABSENT
             self.missing += self.absent

@@ -12,7 +12,7 @@ import pyarrow.compute as compute
 from groupwise.class_names import MOST
 from groupwise.errors import DataError
 from groupwise.files.dates import forms_of
-from groupwise.files.profile import ABSENT, COUNTED, MISSING, TRUTH, Kind, Profile
+from groupwise.files.profile import ABSENT, COUNTED, MISSING, TRUTH, Kind, Profile, is_number
 from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups.values import value_name
@@ -200,20 +200,13 @@ def look_together(profiles: list[Profile], table: pa.Table, labels: Any) -> list
     for profile in profiles:
         column = column_of(table, profile.name)
         first = column[0].as_py() if len(column) else None
-        fits = profile.kind == "number" and pa.types.is_string(column.type) and _is_number(first)
+        fits = profile.kind == "number" and pa.types.is_string(column.type) and is_number(first)
         if fits and profile.at_least <= COUNTED:
             found.append((profile, column))
         else:
             others.append(profile.name)
     others += _noted(found, table.num_rows, labels)
     return others
-
-
-def _is_number(text: str | None) -> bool:
-    try:
-        return text is not None and float(text) - float(text) == 0.0
-    except ValueError:
-        return False
 
 
 def _noted(found: list[tuple[Profile, Any]], rows: int, labels: Any) -> list[str]:
