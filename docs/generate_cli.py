@@ -65,9 +65,9 @@ value, dates are read as such, and what is empty is missing.
   run names the first by its number and stops; with `--skip-bad` it names them and goes on.
 
 Next month's file may hold labels that the first did not foresee. `groupwise learn --widen` makes
-the range wide enough and keeps all that was learned. Losses and certificates stay in the units of the
-first range. Certificates hold on with `prod` and `specialists`; with `adanormalhedge` they are void
-from then on, and say so.
+the range wide enough and keeps all that was learned. Losses and certificates stay in the units of
+the first range. Certificates hold on with `prod` and `specialists`; with `adanormalhedge` they are
+void from then on, and say so.
 
 ```sh
 groupwise learn groupwise-run/model.gw next_month.csv --widen --skip-bad
