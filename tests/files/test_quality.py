@@ -10,9 +10,10 @@ import pytest
 from groupwise.files.certificates import STATUS, explained
 from groupwise.files.pages import run_page
 from groupwise.files.plan import make_plan
+from groupwise.files.profile import Profile
 from groupwise.files.quality import kind_of, quality_table, uses
 from groupwise.files.run import run
-from groupwise.files.scan import Profile, scan
+from groupwise.files.scan import scan
 from groupwise.files.settings import Request
 from groupwise.files.source import opened
 from groupwise.regret import certificate
@@ -129,7 +130,8 @@ def test_certificates_are_the_sum_of_their_terms(finished):
     assert "all labels are in" in str(said[0])
     rows = {row["group"]: row for row in done.rows}
     for line, row in zip(table.rows, done.rows, strict=True):
-        regret, total, learner, combining, late, room = (cell.value or 0.0 for cell in line[2:8])
+        cells = [float(cell.value or 0.0) for cell in line[2:8]]
+        regret, total, learner, combining, late, room = cells
         assert regret == rows[row["group"]]["regret"] <= total
         assert learner + combining + late == pytest.approx(total, rel=1e-9)
         assert room == total - regret
