@@ -1,5 +1,7 @@
 """Ranges that are widened along the way: what was learned stays, and what is proved is true."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from groupwise.losses import Widened
 from groupwise.snapshot import widened
 from tests.few import few
 
-AGGREGATORS = {
+AGGREGATORS: dict[str, Any] = {
     "prod": gw.aggregators.Prod(),
     "specialists": gw.aggregators.Specialists(),
     "adanormalhedge": gw.aggregators.AdaNormalHedge(),
@@ -50,8 +52,7 @@ def test_what_is_proved_is_true(name, seed):
             model = widened(model, low, high)
         for round_ in adversary(model, 60, generator, low, high):
             seen.append(round_)
-            table = model.regret() if len(seen) % 20 == 0 else []
-            for row in table:
+            for row in model.regret() if len(seen) % 20 == 0 else ():
                 if name == "adanormalhedge" and factor > 1.0:
                     assert row["status"] == "void"
                 elif row["status"] in ("proved", "loose", "vacuous"):

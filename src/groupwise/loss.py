@@ -28,6 +28,8 @@ class Loss:
     """Is the range of the labels known? Without it no certificate holds."""
     booleans: ClassVar[bool] = False
     """Are True and False labels, the same as 1 and 0?"""
+    measure: ClassVar[str] = "label"
+    """The unit that its losses are in, and regret and certificates with them."""
     classes: Sequence[ClassName] | None = None
     """The names of the classes, where labels are such and a prediction is a probability of each."""
     low: float

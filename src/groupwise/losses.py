@@ -93,6 +93,7 @@ class Square(_Real):
     """
 
     kernel: ClassVar[str] = "square"
+    measure: ClassVar[str] = "label²"
     linear_hindsight: ClassVar[bool] = True
 
     @property
@@ -160,6 +161,7 @@ class Unbounded(Loss):
     low = -math.inf
     high = math.inf
     kernel: ClassVar[str] = "square"
+    measure: ClassVar[str] = "label²"
     convex: ClassVar[bool] = True
     linear_hindsight: ClassVar[bool] = True
     ranged: ClassVar[bool] = False
@@ -228,13 +230,14 @@ class Log(Loss):
     floor: float = 0.0
     classes: Sequence[ClassName] | None = None
     kernel: ClassVar[str] = "log"
+    measure: ClassVar[str] = "nats"
     convex: ClassVar[bool] = True
     booleans: ClassVar[bool] = True
     low = 0.0
     high = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.floor < FLOOR_LIMIT:
+        if not is_finite(self.floor) or not 0.0 <= self.floor < FLOOR_LIMIT:
             raise ConfigurationError(f"floor must be in [0, 0.5), not {self.floor!r}.")
         if self.classes is not None:
             object.__setattr__(self, "classes", self._names.names)
@@ -326,6 +329,7 @@ class ZeroOne(Loss):
     """
 
     kernel: ClassVar[str] = "zero-one"
+    measure: ClassVar[str] = "mistakes"
     booleans: ClassVar[bool] = True
     low = 0.0
     high = 1.0
@@ -357,6 +361,7 @@ class Hamming(Loss):
     """
 
     kernel: ClassVar[str] = "linear"
+    measure: ClassVar[str] = "mistakes"
     vector: ClassVar[bool] = True
     labels: int
 
@@ -395,6 +400,7 @@ class Linear(_Ranged):
     """
 
     kernel: ClassVar[str] = "linear"
+    measure: ClassVar[str] = "costs"
     vector: ClassVar[bool] = True
 
     def encode(self, label: object) -> Vector:

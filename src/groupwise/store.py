@@ -282,7 +282,7 @@ class Store:
         for name, axes in self.layout.axes.items():
             some = placed if name in self.layout.late else np.arange(groups)
             if OWN in axes or name in self.layout.late:
-                fields[name] = self._flat(name, some, widths[some])
+                fields[name] = self.flat(name, some, widths[some])
             else:
                 fields[name] = self.column(name, groups)
             if axes == ONE:
@@ -293,7 +293,7 @@ class Store:
             fields["placed"] = np.array([placed.size])
         return fields
 
-    def _flat(self, name: str, groups: Index, widths: Index) -> NDArray[Any]:
+    def flat(self, name: str, groups: Index, widths: Index) -> NDArray[Any]:
         """A field of some groups, cut to so many columns, one after the other."""
         axes = self.layout.axes[name]
         kind = np.int64 if name in self.layout.integers else np.float64

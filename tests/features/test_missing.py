@@ -1,6 +1,7 @@
 """Missing values: errors as a rule, with ``missing="indicator"`` a 0 and a feature beside it."""
 
 import random
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -37,7 +38,7 @@ def rows_with_gaps(count=400):
 @pytest.mark.parametrize("name", few(FEATURES, 3))
 def test_rows_and_frames_give_the_same_bits(name, tmp_path):
     groups = [gw.by("s")]
-    settings = {"features": FEATURES[name], "missing": "indicator"}
+    settings: dict[str, Any] = {"features": FEATURES[name], "missing": "indicator"}
     one, other = gw.Groupwise(groups, **settings), gw.Groupwise(groups, **settings)
     rows, predicted = rows_with_gaps(), []
     for row in rows:

@@ -15,6 +15,7 @@ import sqlite3
 import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -193,11 +194,15 @@ NOT_IN = {("names with signs", "Excel"), ("names with signs", "SQLite")}
 
 def _kinds() -> dict[str, Animal]:
     return {
-        f"{kind}, {form}": Animal(name, lambda kind=kind, write=write: write(KINDS[kind]()))
+        f"{kind}, {form}": Animal(name, partial(_written, kind, write))
         for form, (name, write) in FORMATS.items()
         for kind in KINDS
         if (kind, form) not in NOT_IN
     }
+
+
+def _written(kind: str, write: Callable[..., bytes]) -> bytes:
+    return write(KINDS[kind]())
 
 
 def _text(**options: Any) -> Callable[[], bytes]:

@@ -152,8 +152,8 @@ async def inside(place: str, ageing: Ageing | None = None, store=None, looks=Non
 class Here(Reader):
     """Tables computed in this process."""
 
-    async def ask(self, frozen, question):
-        content = await asyncio.to_thread(archive.to_bytes, *frozen.contents)
+    async def ask(self, contents, question):
+        content = await asyncio.to_thread(archive.to_bytes, *contents)
         try:
             found = await asyncio.to_thread(table, content, question)
         except GroupwiseError as error:

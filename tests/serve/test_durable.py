@@ -85,7 +85,9 @@ def test_fdatasync_comes_before_the_response(file, tmp_path):
 
 
 class Slow(SqliteStore):
-    """A store whose commits wait to be let through."""
+    """A store whose commits wait to be let through; only a thread can."""
+
+    is_near = False
 
     def __init__(self, path, **options):
         super().__init__(path, **options)

@@ -76,11 +76,13 @@ def kills(place: str, times: int, seed: int = 0, options: tuple[str, ...] = ()) 
     try:
         httpx.put(f"{service.url}{PATH}", content=SETTINGS, timeout=120).raise_for_status()
         first = httpx.get(f"{service.url}{PATH}/snapshot", timeout=60).content
-        for time in range(times):
+        checked = 0
+        for _ in range(times):
             asyncio.run(_load_and_kill(service, load, draw.uniform(0.02, 1.2)))
             service.start()
-            if time % 10 == 9 or time == times - 1:
-                _check(service, load)
+            names = [*load.answers]
+            _check(service, load, names[checked:] + draw.sample(names, min(20, len(names))))
+            checked = len(names)
         response = httpx.get(f"{service.url}{PATH}/snapshot", timeout=60)
         status, said = service.stop()
         assert status == 0, said
@@ -98,12 +100,12 @@ async def _load_and_kill(service: Running, load: Load, seconds: float) -> None:
     await running
 
 
-def _check(service: Running, load: Load) -> None:
+def _check(service: Running, load: Load, names: list[str]) -> None:
     """Whatever was acknowledged is there, as it was."""
     with httpx.Client(base_url=service.url, timeout=60) as client:
-        for name, answer in load.answers.items():
+        for name in names:
             found = client.get(f"{PATH}/tickets/{name}").json()
-            assert found["answer"] == answer
+            assert found["answer"] == load.answers[name]
             if name in load.labels:
                 assert (found["outcome"], found["label"]) == ("settled", load.labels[name])
 
@@ -134,11 +136,11 @@ def _check_log(place: str, load: Load, first: bytes, digest: str) -> None:
 def test_a_few_kills(place):
     options = ("--lease", "2") if place.startswith("postgresql") else ()
     load = kills(place, 2, options=options)
-    assert len(load.labels) > 20
+    assert len(load.labels) > 10
 
 
 @pytest.mark.slow
 def test_many_kills(place):
     times = int(os.environ.get("KILLS", "30"))
     load = kills(place, times, seed=1, options=("--lease", "2"))
-    assert len(load.labels) > 20 * times
+    assert len(load.labels) > 5 * times

@@ -4,7 +4,6 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -26,9 +25,9 @@ others share. Two of n levels in as many columns fall together with chance 1/n."
 # How many combinations of levels are remembered per layout, before it starts afresh.
 PATTERNS = 1024
 
-Pattern: TypeAlias = tuple[Integers, Integers | None, Callable[..., bytes]]
-"""The features of a row in ascending order, the order of its values (None: as they come), and what
-packs the values."""
+Pattern: TypeAlias = tuple[Integers, Integers | None, Callable[..., None], tuple[float, ...]]
+"""The features of a row in ascending order, the order of its values (None: as they come), what
+writes the values into an array, and those that come first in every row."""
 
 
 @dataclass(frozen=True)
@@ -239,4 +238,4 @@ def pattern_of(indices: list[int], constant: tuple[float, ...]) -> Pattern:
     numbers = numbers if order is None else numbers[order]
     numbers.setflags(write=False)  # handed out with every row of this pattern
     # struct refuses text, which numpy would read as a number
-    return numbers, order, partial(struct.Struct(f"{len(indices)}d").pack, *constant)
+    return numbers, order, struct.Struct(f"{len(indices)}d").pack_into, constant

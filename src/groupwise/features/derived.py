@@ -118,6 +118,13 @@ class Derived:
                     f"{name!r} is the label of gw.past, and is not known when a row is predicted. "
                     "Take it off the features."
                 )
+        for place, maker in enumerate(self.makers):
+            for later in self.makers[place:]:
+                for name in set(maker.reads) & set(later.fields):
+                    raise FeatureError(
+                        f"gw.{maker.kind} reads {name!r}, which gw.{later.kind} makes only after "
+                        f"it. Put gw.{later.kind} before it in features."
+                    )
         bent = [one.columns for one in self.makers if isinstance(one, Hinges)]
         columns = [name for one in bent for name in one or ()]
         if len(bent) > 1 and (None in bent or len(set(columns)) < len(columns)):

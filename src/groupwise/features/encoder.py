@@ -34,7 +34,7 @@ from groupwise.features.declared import (
 )
 from groupwise.features.frames import encode_frame
 from groupwise.groups import FrameMembership, Groups, Member
-from groupwise.groups.values import is_missing, value_name
+from groupwise.groups.values import as_float, is_missing, value_name
 from groupwise.protocols import NOTHING, Row
 
 Numbers = TypeVar("Numbers", float, Floats)
@@ -48,6 +48,8 @@ _REMEMBERED_GROUPS = 1 << 16
 
 INDICATOR = "indicator"
 """What may be made of a missing value."""
+_UNUSUAL = (KeyError, TypeError, ValueError, ArithmeticError, struct.error)
+"""What the quick way runs into where it is not for a row."""
 _NO_LEVELS = Levels()
 _as_row = tuple.__new__  # what Row(...) does, without its frame
 
@@ -197,14 +199,14 @@ class Encoder:
         ):
             try:
                 return self._encode_known(layout, row, awake)
-            except (KeyError, TypeError, OverflowError, struct.error):
+            except _UNUSUAL:
                 pass  # other fields than last time, or something new or wrong
         if isinstance(row, Mapping):
             layout = self._last = self._layouts.get(self._layout_key(row, derived))
             if layout is not None:
                 try:
                     return self._encode_known(layout, row, awake)
-                except (KeyError, TypeError, OverflowError, struct.error):
+                except _UNUSUAL:
                     pass  # the careful way finds what is new or wrong
         return self._encode_carefully(row, awake, derived)
 
@@ -227,20 +229,27 @@ class Encoder:
     def _encode_known(self, layout: Layout, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
         """Encode a row of plain values, nothing new in it; an error when it is not so simple."""
         numbers = layout.get(row)
+        total = sum(numbers)  # a TypeError where one is text
+        if type(total) is not float:  # of other kinds, some with fewer digits
+            numbers = [as_float(number) for number in numbers]
+            total = sum(numbers)  # a TypeError where one is none
         if layout.ranges:
             numbers = [
                 (number - low) / span
                 for number, (low, span) in zip(numbers, layout.ranges, strict=True)
             ]
-        if not -LARGEST < sum(numbers) < LARGEST:  # also where one is not a number
+            total = sum(numbers)
+        if not -LARGEST < total < LARGEST:  # also where one is not a number
             raise OverflowError
         if not layout.texts and not self.indicators:
-            indices, order, pack = layout.plain
-            values = np.frombuffer(bytearray(pack(*numbers)))
+            indices, order, write, constant = layout.plain
+            values = np.empty(len(indices))
+            write(values, 0, *constant, *numbers)
         else:
             ones = self._ones(layout, row, awake)
-            indices, order, pack = layout.patterns[ones]
-            values = np.frombuffer(bytearray(pack(*numbers, *(1.0 for _ in ones))))
+            indices, order, write, constant = layout.patterns[ones]
+            values = np.empty(len(indices))
+            write(values, 0, *constant, *numbers, *(1.0 for _ in ones))
         if order is not None:
             values = values[order]
         return _as_row(Row, (indices, values, self.names, (), NOTHING))
@@ -367,7 +376,8 @@ class Encoder:
             if optional and (kind == "text" or (kind is None and not isinstance(value, _NUMBERS))):
                 return None
             raise self._unusable(field, value)
-        if not isinstance(value, _NUMBERS):
+        number = as_float(value)
+        if number is None:
             raise FeatureError(
                 f"Field {field!r} holds {value!r} of type {type(value).__name__}, neither number "
                 "nor text. Convert it, or name the fields to use with features=[...]; dates are "
@@ -375,7 +385,7 @@ class Encoder:
             )
         if kind == "text":
             raise changed_kind(field, value, kind)
-        number = self._scaled(field, value)
+        number = self.scale(field, number)
         if not abs(number) <= LARGEST:
             raise self._unusable(field, value)
         return number
@@ -384,18 +394,15 @@ class Encoder:
         """The error for a row that holds a number beyond all bounds."""
         cells = self._fields(row, derived)
         fields = [(field, value) for field, value in cells if type(value) is not str]
-        return self._unusable(*max(fields, key=lambda cell: abs(self._scaled(*cell))))
+        return self._unusable(*max(fields, key=lambda cell: self._size(*cell)))
 
     def scale(self, field: str, values: Numbers) -> Numbers:
         """Scale a value, or all of a column."""
         low, high = self._bounds.get(field, (0.0, 1.0))
         return (values - low) / (high - low)
 
-    def _scaled(self, field: str, value: Any) -> float:
-        try:
-            return self.scale(field, float(value))
-        except OverflowError:
-            return math.inf
+    def _size(self, field: str, value: Any) -> float:
+        return abs(self.scale(field, as_float(value) or 0.0))
 
     def _unusable(self, field: str, value: object) -> FeatureError:
         advice = "Fill it in" if self.declared is not None else "Fill it in, or leave the field out"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +85,8 @@ class Plan:
     hinges: bool = False
     missing: str = INDICATOR
     skip_bad: bool = False
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Columns that are used for nothing, and why, in a clause."""
 
     @property
     def filled(self) -> list[str]:
@@ -258,7 +260,8 @@ def make_plan(
         features, warnings, problems = propose_features(
             scan, unused, groups, indicators, dates, *fit
         )
-        warnings = [*nothing.values(), *warnings]
+        left = [f"Column {quoted(name)} is left out: {why}." for name, why in nothing.items()]
+        warnings = [*left, *warnings]
         if strict and problems and not request.skip_bad:
             raise DataError(
                 f"{problems[0]} Leave the column out with --drop, or say which columns to use with "
@@ -322,6 +325,7 @@ def make_plan(
         hinges=bent,
         missing=request.missing or INDICATOR,
         skip_bad=request.skip_bad,
+        left_out=dict.fromkeys(request.drop, "asked for with --drop") | nothing,
     )
 
 

@@ -128,11 +128,17 @@ class Profile:
         return float((n * xy - x * y) / spread**0.5) if spread > 0.0 else 0.0
 
     @property
-    def sameness(self) -> str:
-        """Says that the column says nothing."""
+    def constancy(self) -> str:
+        """Says, in a clause, that there is one value, or none."""
         value = next(iter(self.values or ()), None)
         holds = "no value at all" if value is None else f"one value only ({quoted(value)})"
-        return f"Column {quoted(self.name)} holds {holds}, so nothing can be learned from it."
+        return f"it holds {holds}"
+
+    @property
+    def sameness(self) -> str:
+        """Says that the column says nothing."""
+        holds = self.constancy.removeprefix("it ")
+        return f"Column {quoted(self.name)} {holds}, so nothing can be learned from it."
 
     @property
     def gaps(self) -> str:

@@ -382,8 +382,10 @@ class Crew(Bank):
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """The state of the first groups, as arrays by name; each in its own columns."""
         counts = self.seen.column("count", groups)[:, 0]
-        kept = [self._features(group, count) for group, count in enumerate(counts.tolist())]
-        fields = {"columns": {"count": counts, "feature": np.concatenate([*kept, NONE])}}
+        kept = self.seen.flat("feature", np.arange(groups), counts)
+        moved = np.repeat(self.seen.column("moved", groups)[:, 0], counts)
+        in_order = np.arange(kept.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        fields = {"columns": {"count": counts, "feature": np.where(moved, kept, in_order)}}
         fields |= {name: store.save(groups, counts) for name, store in self._named().items()}
         named = {f"{name}.{field}": a for name, own in fields.items() for field, a in own.items()}
         return named | self.recorder.save()

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from groupwise.errors import GroupwiseError
 from groupwise.serve import access, bodies
 from groupwise.serve.access import ADMIN, LEARN, PREDICT, READ
-from groupwise.serve.bodies import body, checked, few, named
+from groupwise.serve.bodies import body, few, named
 from groupwise.serve.declared import target_of
 from groupwise.serve.engine import CONFLICT, INVALID, UNKNOWN, Engine, Outcome
 from groupwise.serve.errors import (
@@ -36,7 +36,6 @@ from groupwise.serve.openapi import document
 from groupwise.serve.page import COOKIE, Pages
 from groupwise.serve.problems import HEADERS, answered, problem_of
 from groupwise.serve.service import Service
-from groupwise.serve.state import Issued
 from groupwise.serve.store import Token
 
 LOG = logging.getLogger("groupwise.serve")
@@ -199,16 +198,15 @@ class App:
 
     async def _predict(self, request: Request, token: Token) -> Response:
         asked = bodies.read(bodies.PREDICTION, await body(request))
-        issued = await self._engine(request).predict(asked.id, checked(asked.row))
-        return Json(issued.answer)
+        return Json(await self._engine(request).predict(asked.id, asked.row))
 
     async def _predict_batch(self, request: Request, token: Token) -> Response:
         asked = bodies.read(bodies.PREDICTIONS, await body(request))
-        items = [(one.id, checked(one.row)) for one in few(asked.rows)]
+        items = [(one.id, one.row) for one in few(asked.rows)]
         found = await self._engine(request).predict_many(items)
         answers = [
-            msgspec.Raw(one.answer)
-            if isinstance(one, Issued)
+            msgspec.Raw(one)
+            if isinstance(one, bytes)
             else {"id": key, "problem": problem_of(_service_error(one))}
             for one, (key, _) in zip(found, items, strict=True)
         ]
@@ -233,14 +231,14 @@ class App:
         return _outcome(await engine.forget(*named(asked)))
 
     async def _ticket(self, request: Request, token: Token) -> Response:
-        issued = await self._engine(request).ticket(request.path_params["id"])
+        issued, answer = await self._engine(request).ticket(request.path_params["id"])
         label = None if not issued.label else msgspec.Raw(issued.label)
         known = {
             "outcome": issued.outcome or "open",
             "label": label,
             "issued_at": issued.at,
             "settled_at": issued.settled or None,
-            "answer": msgspec.Raw(issued.answer),
+            "answer": msgspec.Raw(answer),
         }
         return Json(_encode(known))
 

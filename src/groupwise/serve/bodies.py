@@ -6,7 +6,7 @@ import msgspec
 from starlette.requests import Request
 
 from groupwise.serve.errors import MalformedError, MediaError, TooLongError
-from groupwise.serve.state import UNNAMED, Row
+from groupwise.serve.state import UNNAMED
 
 BODY = 1 << 20
 """Bytes of a request."""
@@ -16,7 +16,8 @@ WHOLE = 1 << 63
 """Whole numbers beyond it are no values of a field."""
 JSON, TOML = "application/json", "application/toml"
 
-Value = bool | int | float | str | None
+Whole = Annotated[int, msgspec.Meta(ge=-WHOLE, le=WHOLE - 1)]
+Value = bool | Whole | float | str | None
 Id = Annotated[
     str,
     msgspec.Meta(
@@ -55,7 +56,7 @@ class Predictions(msgspec.Struct, forbid_unknown_fields=True):
 class Label(msgspec.Struct, forbid_unknown_fields=True):
     """The label of a ticket, which its id or its number names."""
 
-    label: bool | int | float | str
+    label: bool | Whole | float | str
     id: Name | None = None
     ticket: Number | None = None
 
@@ -118,14 +119,6 @@ def few(items: list[Any]) -> list[Any]:
     if len(items) > MANY:
         raise TooLongError(f"A batch has at most {MANY:,} items, and this has {len(items):,}.")
     return items
-
-
-def checked(row: dict[str, Value]) -> Row:
-    """A row whose every value can be kept."""
-    for name, value in row.items():
-        if type(value) is int and not -WHOLE <= value < WHOLE:
-            raise MalformedError(f"Field {name!r} holds a whole number beyond 64 bits.")
-    return row
 
 
 def named(item: "Label | Dropped") -> tuple[str | None, int | None]:

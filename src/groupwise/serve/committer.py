@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from groupwise.serve.errors import BusyError, ServiceError, StaleError, UnavailableError
@@ -12,6 +12,8 @@ from groupwise.serve.store import Batch, Event, Store
 
 MOST_EVENTS, MOST_BYTES = 20_000, 64 << 20
 """So much may wait to become durable."""
+QUICK = 0.001
+"""Seconds that a commit may take in the event loop; a slower disk is left to the thread."""
 
 Found = TypeVar("Found")
 
@@ -40,6 +42,10 @@ class Group:
 class Committer:
     """One thread that writes to a store, in the order in which it was asked.
 
+    It is woken when all that came together is collected. Where that is a single event, nothing else
+    is under way and the last commit was quick, the event loop commits it in the thread's stead: two
+    changes of threads would take longer than the disk does.
+
     A failed commit fails all that came after it too, and whatever comes until ``resume``. In the
     event loop ``failed`` is called then, and ``lost`` where another process has taken a model.
     """
@@ -57,7 +63,9 @@ class Committer:
         self._collecting = Group()
         self._jobs: deque[tuple[Callable[[Store], Any], asyncio.Future[Any]]] = deque()
         self._wake = threading.Condition()
-        self._sleeping = self._ending = False
+        self._sleeping = self._ending = self._called = False
+        self._took = 0.0
+        """Seconds of the last commit."""
         self._backlog = self._bytes = 0
         self.broken: ServiceError | None = None
         self.observe: Callable[[float, int], None] = lambda seconds, events: None
@@ -74,8 +82,9 @@ class Committer:
         if self._backlog >= MOST_EVENTS or self._bytes >= MOST_BYTES:
             raise BusyError(f"{self._backlog:,} events wait to be written. Try again in a second.")
 
-    def append(self, model: int, fence: int, seq: int, event: Event) -> Group:
-        """Add an event, which ``check`` has let through; what to wait for."""
+    def append(self, model: int, fence: int, first: int, events: Sequence[Event]) -> Group:
+        """Add events from a number on, which ``check`` has let through; what to wait for."""
+        size = sum(len(event.body) for event in events)
         with self._wake:
             group = self._collecting
             if self.broken is not None:
@@ -84,16 +93,31 @@ class Committer:
                 return group
             batch = group.batches.get(model)
             if batch is None:
-                batch = group.batches[model] = Batch(model, fence, seq, [])
-            batch.events.append(event)  # type: ignore[attr-defined]
-            group.count += 1
-            group.bytes += len(event.body)
-            self._backlog += 1
-            self._bytes += len(event.body)
-            if self._sleeping:
+                batch = group.batches[model] = Batch(model, fence, first, [])
+            batch.events.extend(events)
+            group.count += len(events)
+            group.bytes += size
+            self._backlog += len(events)
+            self._bytes += size
+            if self._sleeping and not self._called:
+                self._called = True
+                self._loop.call_soon(self._call)
+        return group
+
+    def _call(self) -> None:
+        """Wake the thread for what came together, or do it here."""
+        with self._wake:
+            self._called = False
+            group = self._collecting
+            if not self._sleeping or not group.batches:
+                return
+            if group.count > 1 or self._took > QUICK or not self._store.is_near:
                 self._sleeping = False
                 self._wake.notify()
-        return group
+                return
+            self._collecting = Group()
+            self._commit(group)  # the thread sleeps, and cannot wake before this is done
+        self._finish(group)
 
     def run(self, job: Callable[[Store], Found]) -> "asyncio.Future[Found]":
         """Let the thread do something with the store, after what was appended before."""
@@ -137,6 +161,7 @@ class Committer:
                 job = self._jobs.popleft() if self._jobs else None
             if group.batches:
                 self._commit(group)
+                self._loop.call_soon_threadsafe(self._finish, group)
             if job is not None:
                 self._do(*job)
 
@@ -160,8 +185,8 @@ class Committer:
             except Exception as error:  # whatever it is, nothing may be acknowledged
                 self._break(group, UnavailableError(f"The store failed: {error!r}."))
                 break
-        self.observe(time.perf_counter() - began, group.count)
-        self._loop.call_soon_threadsafe(self._finish, group)
+        self._took = time.perf_counter() - began
+        self.observe(self._took, group.count)
 
     def _break(self, group: Group, error: ServiceError) -> None:
         group.error = error

@@ -23,11 +23,11 @@ from groupwise.serve.state import (
     FORGOTTEN,
     SETTLED,
     UNNAMED,
+    Contents,
     Frozen,
     Issued,
     Row,
     State,
-    digest_of,
     same_label,
 )
 from groupwise.serve.store import PART, Event, ModelRecord, SnapshotRecord, Store
@@ -108,49 +108,75 @@ class Engine:
 
     # Requests.
 
-    async def predict(self, key: str | None, row: Row) -> Issued:
-        """The ticket for a row; the one that was issued for this id, if there is one."""
-        issued = self._predict(key, row)
+    async def predict(self, key: str | None, row: Row) -> bytes:
+        """The answer for a row: the one that was given for this id, if there is one."""
+        self._check()
+        issued, answer, event = self._predict(key, row, time.time())
+        if event is not None:
+            issued.group = self._append(event)
         await self._durable(issued.group)
-        return issued
+        return answer
 
     async def predict_many(
         self, items: Sequence[tuple[str | None, Row]]
-    ) -> list[Issued | GroupwiseError]:
+    ) -> list[bytes | GroupwiseError]:
         """The same for many rows; an error in the place of those that are refused."""
-        found: list[Issued | GroupwiseError] = []
+        found: list[bytes | GroupwiseError] = []
         groups: dict[int, Group] = {}
-        for place, (key, row) in enumerate(items):
-            await _turn(place)
-            try:
-                issued = self._predict(key, row)
-            except (ConflictError, InvalidError) as error:
-                found.append(error)
-                continue
-            found.append(issued)
-            if issued.group is not None:
-                groups[id(issued.group)] = issued.group
+        for first in range(0, len(items), SLICE):
+            if first:
+                await asyncio.sleep(0)  # others have their turn
+            self._check()
+            answers, tickets = self._predict_some(items[first : first + SLICE])
+            found += answers
+            groups |= {id(one.group): one.group for one in tickets if one.group is not None}
         for group in groups.values():
             await self._durable(group)
         return found
 
-    def _predict(self, key: str | None, row: Row) -> Issued:
-        self._check()
+    def _predict_some(
+        self, items: Sequence[tuple[str | None, Row]]
+    ) -> tuple[list[bytes | GroupwiseError], list[Issued]]:
+        """The answers for some rows, and their tickets."""
+        found: list[bytes | GroupwiseError] = []
+        tickets: list[Issued] = []
+        made: list[Issued] = []
+        events: list[Event] = []
+        at = time.time()
+        try:
+            for key, row in items:
+                try:
+                    issued, answer, event = self._predict(key, row, at)
+                except (ConflictError, InvalidError) as error:
+                    found.append(error)
+                    continue
+                found.append(answer)
+                tickets.append(issued)
+                if event is not None:
+                    made.append(issued)
+                    events.append(event)
+        finally:  # what happened in memory is written, whatever happened after it
+            if events:
+                group = self._append(*events)
+                for issued in made:
+                    issued.group = group
+        return found, tickets
+
+    def _predict(self, key: str | None, row: Row, at: float) -> tuple[Issued, bytes, Event | None]:
+        """A ticket, its answer, and what happened; None where the ticket was there."""
         if key is not None:
             known = self._find(key, None)
             if known is not None:
-                if known.row != digest_of(row):
+                if not self.state.is_for(known, row):
                     raise ConflictError(
                         f"The id {key!r} has a prediction for another row. Give every row an id of "
                         "its own."
                     )
                 self.counts.repeated += 1
-                return known
-        issued: Issued
-        issued, event = self._apply(lambda at: self.state.predict(key, row, at))
-        issued.group = self._append(event)
+                return known, self.state.answer(known), None
+        made: tuple[Issued, bytes, Event] = self._apply(self.state.predict, key, row, at)
         self.counts.predictions += 1
-        return issued
+        return made
 
     async def label(self, id: str | None, number: int | None, label: bytes) -> Outcome:
         """Settle a ticket with its label."""
@@ -194,7 +220,7 @@ class Engine:
 
     def _settle(self, issued: Issued, label: bytes) -> Outcome:
         try:
-            event = self._apply(lambda at: self.state.settle(issued, label, at))
+            event = self._apply(self.state.settle, issued, label, time.time())
         except InvalidError as error:
             return Outcome(issued.id, INVALID, str(error))
         issued.group = self._append(event)
@@ -212,20 +238,21 @@ class Engine:
         elif issued.outcome == FORGOTTEN:
             found = Outcome(issued.id, ALREADY)
         else:
-            event = self._apply(lambda at: self.state.forget(issued, at))
+            event = self._apply(self.state.forget, issued, time.time())
             issued.group = self._append(event)
             found = Outcome(issued.id, FORGOTTEN)
         await self._durable(issued.group)
         return found
 
-    async def ticket(self, id: str) -> Issued:
-        """What is known of a ticket."""
+    async def ticket(self, id: str) -> tuple[Issued, bytes]:
+        """What is known of a ticket, and what was answered."""
         self._readable()
         issued = self._find(*_named(id, None))
         if issued is None:
             raise UnknownError(f"There is no ticket {id!r}.")
+        answer = self.state.answer(issued)
         await self._durable(issued.group)
-        return issued
+        return issued, answer
 
     async def frozen(self) -> Frozen:
         """The state as it is now, once it is durable."""
@@ -233,6 +260,13 @@ class Engine:
         frozen, group = self.state.freeze(), self._last
         await self._durable(group)
         return frozen
+
+    async def contents(self) -> tuple[int, Contents]:
+        """The number of the last event, and the model after it, once that is durable."""
+        self._readable()
+        seq, found, group = self.state.seq, self.state.model.contents(), self._last
+        await self._durable(group)
+        return seq, found
 
     async def settled(self) -> None:
         """Wait until all that was asked for is durable, or has failed."""
@@ -265,18 +299,19 @@ class Engine:
         answer = self._store.answer(self.record.model, key, number)
         return None if answer is None else Issued.from_answer(answer)
 
-    def _apply(self, change: Callable[[float], Any]) -> Any:
+    def _apply(self, change: Callable[..., Any], *about: Any) -> Any:
         """Let an event happen in memory; what the model refuses has not happened."""
         try:
-            return change(time.time())
+            return change(*about)
         except GroupwiseError as error:
             raise InvalidError(str(error)) from error
         except Exception as error:  # nobody knows how much of it happened
             self.broken(UnavailableError("The model failed; it goes back to what is durable."))
             raise error
 
-    def _append(self, event: Event) -> Group:
-        self._last = self._committer.append(self.record.model, self._fence, self.state.seq, event)
+    def _append(self, *events: Event) -> Group:
+        first = self.state.seq - len(events) + 1
+        self._last = self._committer.append(self.record.model, self._fence, first, events)
         return self._last
 
     async def _durable(self, group: Group | None) -> None:
@@ -329,18 +364,21 @@ class Engine:
             content, digest = await asyncio.to_thread(frozen.to_bytes)
             written = self.record.model, self._fence
             await put(self._committer, *written, frozen.seq, content)
-            for first in range(0, len(frozen.recent), ANSWERS):
-                some = [one.to_answer() for one in frozen.recent[first : first + ANSWERS]]
+            recent = [*frozen.recent.values()]
+            for first in range(0, len(recent), ANSWERS):
+                some = [one.to_answer() for one in recent[first : first + ANSWERS]]
                 await self._committer.run(lambda s, some=some: s.put_answers(*written, some))  # type: ignore[misc]
             check = hashlib.sha256(content).hexdigest()
             record = SnapshotRecord(frozen.seq, time.time(), digest, check)
             keep = KEPT, self._ageing.keep_log
             await self._committer.run(lambda s: s.put_snapshot(*written, record, *keep))
             self.snapshots = [record, *self.snapshots][:KEPT]
-            for one in frozen.recent:
-                if one.key is not None:
-                    self._seen.add(one.key)
-            state.drop(frozen.recent)
+            for first in range(0, len(recent), ANSWERS):
+                for one in recent[first : first + ANSWERS]:
+                    if one.key is not None:
+                        self._seen.add(one.key)
+                    state.drop(one)
+                await asyncio.sleep(0)
             before = record.at - self._ageing.remember
             await self._committer.run(lambda s: s.forget_answers(*written, before))
             LOG.info("%s: snapshot at event %d", self.record.name, frozen.seq)

@@ -65,7 +65,7 @@ class Looks:
             "events": state.seq,
             "predictions": state.model.issued,
             "outstanding": len(state.open),
-            "oldest": min((one.at for one in state.open.values()), default=None),
+            "oldest": next((one.at for one in state.open.values()), None),
             "groups": len(state.model.group_names),
             "snapshot_at": snapshots[0].at if snapshots else None,
             "snapshot_event": snapshots[0].seq if snapshots else None,
@@ -101,11 +101,11 @@ class Looks:
             version, known = seen.tables.get((what, largest), (-1, {}))
             if version == engine.state.seq and engine.unavailable is None:
                 return known
-            frozen = await engine.frozen()
-            found = await self._reader.ask(frozen, {"what": what, "largest": largest})
-            found["event"] = frozen.seq
+            seq, contents = await engine.contents()
+            found = await self._reader.ask(contents, {"what": what, "largest": largest})
+            found["event"] = seq
             found["at"] = time.time()
-            seen.tables[what, largest] = frozen.seq, found
+            seen.tables[what, largest] = seq, found
             return found
 
     async def sampling(self, service: Service) -> None:

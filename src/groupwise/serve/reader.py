@@ -16,7 +16,7 @@ import msgspec
 from groupwise import archive
 from groupwise.errors import GroupwiseError
 from groupwise.serve.errors import InvalidError, UnavailableError
-from groupwise.serve.state import Frozen
+from groupwise.serve.state import Contents
 
 _SIZES = struct.Struct("<QQ")
 
@@ -28,9 +28,9 @@ class Reader:
         self._process: asyncio.subprocess.Process | None = None
         self._asking = asyncio.Lock()
 
-    async def ask(self, frozen: Frozen, question: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, contents: Contents, question: dict[str, Any]) -> dict[str, Any]:
         """A table of a model as it was."""
-        content = await asyncio.to_thread(archive.to_bytes, *frozen.contents)
+        content = await asyncio.to_thread(archive.to_bytes, *contents)
         text = msgspec.json.encode(question)
         async with self._asking:
             for attempt in range(2):
@@ -120,7 +120,7 @@ def answer(source: IO[bytes], sink: IO[bytes]) -> bool:
 
 if __name__ == "__main__":
     with suppress(OSError, AttributeError):
-        os.nice(5)  # predictions come first
+        os.nice(10)  # predictions come first
     with suppress(BrokenPipeError, KeyboardInterrupt):
         while answer(sys.stdin.buffer, sys.stdout.buffer):
             pass

@@ -30,22 +30,22 @@ class Seen:
             self._room = len(self._filters[-1]) * 8 // BITS
         self._room -= 1
         last = self._filters[-1]
-        for place in _places(key, len(last)):
+        for place in _places(hash(key), len(last)):
             last[place >> 3] |= 1 << (place & 7)
 
     def __contains__(self, key: str) -> bool:
+        known = hash(key)
         for one in self._filters:
-            for place in _places(key, len(one)):
-                if not one[place >> 3] & (1 << (place & 7)):
-                    break
-            else:
+            first = known & (8 * len(one) - 1)  # mostly this one is not set
+            if one[first >> 3] & (1 << (first & 7)) and all(
+                one[place >> 3] & (1 << (place & 7)) for place in _places(known, len(one))
+            ):
                 return True
         return False
 
 
-def _places(key: str, length: int) -> list[int]:
-    """Bits in a filter of so many bytes, which is a power of 2."""
-    known = hash(key)
+def _places(known: int, length: int) -> list[int]:
+    """Bits in a filter of so many bytes, which is a power of 2, for a text with this hash."""
     step = (known >> 32) | 1
     mask = 8 * length - 1
     return [(known + turn * step) & mask for turn in range(PROBES)]

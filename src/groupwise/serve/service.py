@@ -92,7 +92,7 @@ class Service:
             )
         fence = self.store.take(record.model)
         state = load(self.store, record)
-        warm(state.model, next((one.ticket.row for one in state.open.values() if one.ticket), None))
+        warm(state.model, next((one.row for one in state.tickets.values()), None))
         if record.numerics != own:
             fence = self.store.take(record.model, own)
         seen = Seen()

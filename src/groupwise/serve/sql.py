@@ -56,6 +56,7 @@ class SqlStore(ABC):
 
     types: ClassVar[dict[str, str]]
     place: str
+    is_near = False
 
     @abstractmethod
     def _writing(self) -> AbstractContextManager[Any]:

@@ -29,6 +29,7 @@ class SqliteStore(SqlStore):
     take no model.
     """
 
+    is_near = True
     types: ClassVar = {"whole": "INTEGER", "real": "REAL", "bytes": "BLOB"}
 
     def __init__(self, path: Path, writer: bool = True, durable: bool = True) -> None:

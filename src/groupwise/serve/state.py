@@ -11,21 +11,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from groupwise import archive
 from groupwise.errors import GroupwiseError
 from groupwise.model import Groupwise
+from groupwise.serve import waiting
 from groupwise.serve.errors import StoreError
 from groupwise.serve.store import FORGET, LABEL, PREDICT, Answer, Event
+from groupwise.serve.waiting import Waiting
 from groupwise.snapshot import restored
 from groupwise.ticket import Ticket
 
 SETTLED, FORGOTTEN = "settled", "forgotten"
 UNNAMED = "~"
 """With it begins the id of a ticket for which the caller gave none; its number follows."""
-OURS = "service"
+OURS, TICKETS = "service", "service.tickets"
 """What a snapshot holds besides the model."""
 
+Contents = tuple[dict[str, Any], archive.Arrays]
+"""A model as its file holds it."""
 Row = Mapping[str, bool | int | float | str | None]
 _encode = msgspec.json.Encoder().encode
 _sorted = msgspec.json.Encoder(order="sorted").encode
@@ -35,19 +40,15 @@ _decode = msgspec.json.Decoder().decode
 class Issued:
     """A ticket that was issued: its answer, and once it is settled how."""
 
-    __slots__ = (
-        *("answer", "at", "group", "key", "label", "number", "outcome", "row", "settled", "ticket"),
-    )
+    __slots__ = ("answer", "at", "group", "key", "label", "number", "outcome", "row", "settled")
 
-    def __init__(
-        self, number: int, key: str | None, row: bytes, answer: bytes, ticket: Any, at: float
-    ) -> None:
+    def __init__(self, number: int, key: str | None, at: float) -> None:
         self.number = number
         self.key = key
-        self.row = row
-        """A digest of the row, where there is an id to ask for it again."""
-        self.answer = answer
-        self.ticket: Ticket | None = ticket
+        self.row = b""
+        """A digest of the row, once it is settled, where there is an id to ask for it again."""
+        self.answer = b""
+        """What was answered, once it is settled; until then its ticket tells."""
         self.at = at
         self.outcome: str | None = None
         self.label = b""
@@ -69,7 +70,8 @@ class Issued:
     @classmethod
     def from_answer(cls, found: Answer) -> "Issued":
         """The same from what is remembered."""
-        issued = cls(found.number, found.key, found.row, found.answer, None, found.at)
+        issued = cls(found.number, found.key, found.at)
+        issued.row, issued.answer = found.row, found.answer
         issued.outcome, issued.label, issued.settled = found.outcome, found.label, found.settled
         return issued
 
@@ -91,22 +93,25 @@ def same_label(one: bytes, other: bytes) -> bool:
 def answer_of(ticket: Ticket, key: str | None) -> bytes:
     """What a prediction is answered with."""
     prediction = ticket.prediction
-    shown: dict[str, Any] = {}
+    found: dict[str, Any] = {
+        "id": f"{UNNAMED}{ticket.number}" if key is None else key,
+        "ticket": ticket.number,
+        "prediction": prediction,
+    }
+    if type(prediction) is not float:
+        found.update(_in_parts(prediction))
+    found["groups"] = ticket.groups
+    found["version"] = ticket.version
+    return _encode(found)
+
+
+def _in_parts(prediction: Any) -> dict[str, Any]:
+    """A prediction that is more than a number: the most probable of named classes, or an action."""
     if isinstance(prediction, Mapping):
-        shown["probabilities"] = {_class_name(one): share for one, share in prediction.items()}
-        prediction = max(prediction, key=prediction.__getitem__)
-    elif hasattr(prediction, "tolist"):
-        prediction = prediction.tolist()
-    return _encode(
-        {
-            "id": f"{UNNAMED}{ticket.number}" if key is None else key,
-            "ticket": ticket.number,
-            "prediction": prediction,
-            **shown,
-            "groups": ticket.groups,
-            "version": ticket.version,
-        }
-    )
+        shares = {_class_name(one): share for one, share in prediction.items()}
+        most = max(prediction, key=prediction.__getitem__)
+        return {"prediction": most, "probabilities": shares}
+    return {"prediction": prediction.tolist() if hasattr(prediction, "tolist") else prediction}
 
 
 def _class_name(name: Any) -> str:
@@ -118,25 +123,25 @@ class Frozen:
     """A state as it was at one event, to be written down by another thread."""
 
     seq: int
-    contents: tuple[dict[str, Any], archive.Arrays]
-    open: tuple[Issued, ...]
-    tickets: tuple[Ticket, ...]
-    recent: tuple[Issued, ...]
+    contents: Contents
+    open: dict[int, Issued]
+    tickets: dict[int, Ticket]
+    recent: dict[int, Issued]
 
     def to_bytes(self) -> tuple[bytes, str]:
         """A file that ``groupwise.load`` opens, and the digest of the state."""
         header, arrays = self.contents
-        kept = [
-            [one.key, one.at, ticket.to_json()]
-            for one, ticket in zip(self.open, self.tickets, strict=True)
-        ]
-        found = hashlib.sha256(json.dumps([header, self.seq, kept], sort_keys=True).encode())
+        each = zip(self.open.values(), self.tickets.values(), strict=True)
+        tables, content = waiting.packed(Waiting(one.key, one.at, ticket) for one, ticket in each)
+        found = hashlib.sha256(json.dumps([header, self.seq, tables], sort_keys=True).encode())
+        found.update(content)
         for name in sorted(arrays):
             array = arrays[name]
             found.update(f"{name} {array.dtype.str} {array.shape} ".encode())
-            found.update(array.tobytes())
-        whole = {**header, OURS: {"seq": self.seq, "open": kept}}
-        return archive.to_bytes(whole, arrays), found.hexdigest()
+            found.update(np.ascontiguousarray(array).data)
+        whole = {**header, OURS: {"seq": self.seq, **tables}}
+        tickets = {TICKETS: np.frombuffer(content, np.uint8)}
+        return archive.to_bytes(whole, {**arrays, **tickets}), found.hexdigest()
 
 
 class State:
@@ -144,7 +149,7 @@ class State:
 
     >>> import groupwise as gw
     >>> state = State(gw.Groupwise([gw.by("sex")]))
-    >>> issued, event = state.predict("first", {"sex": "male"}, at=0.0)
+    >>> issued, answer, event = state.predict("first", {"sex": "male"}, at=0.0)
     >>> state.settle(issued, b"0.5", at=1.0).kind == LABEL, issued.outcome
     (True, 'settled')
     """
@@ -154,6 +159,8 @@ class State:
         self.seq = seq
         """The number of the last event."""
         self.open: dict[int, Issued] = {}
+        self.tickets: dict[int, Ticket] = {}
+        """Those of the open ones, in the same order."""
         self.recent: dict[int, Issued] = {}
         """Settled after the last snapshot, and perhaps not remembered elsewhere."""
         self._by_key: dict[str, Issued] = {}
@@ -165,45 +172,57 @@ class State:
         assert number is not None
         return self.open.get(number) or self.recent.get(number)
 
-    def predict(self, key: str | None, row: Row, at: float) -> tuple[Issued, Event]:
-        """Issue a ticket."""
-        body, known = _encode(row), b"" if key is None else digest_of(row)
+    def predict(self, key: str | None, row: Row, at: float) -> tuple[Issued, bytes, Event]:
+        """Issue a ticket; with what is answered, and what happened."""
+        body = _encode(row)
         ticket = self.model.predict(row)
         answer = answer_of(ticket, key)
-        issued = Issued(ticket.number, key, known, answer, ticket, at)
-        self._admit(issued)
+        issued = Issued(ticket.number, key, at)
+        self._admit(issued, ticket)
         self.seq += 1
-        return issued, Event(PREDICT, ticket.number, key, body, zlib.crc32(answer), at)
+        return issued, answer, Event(PREDICT, ticket.number, key, body, zlib.crc32(answer), at)
 
-    def _admit(self, issued: Issued) -> None:
+    def answer(self, issued: Issued) -> bytes:
+        """What was answered."""
+        ticket = self.tickets.get(issued.number)
+        return issued.answer if ticket is None else answer_of(ticket, issued.key)
+
+    def is_for(self, issued: Issued, row: Row) -> bool:
+        """Was a ticket that has an id issued for this row?"""
+        ticket = self.tickets.get(issued.number)
+        return digest_of(row) == (issued.row if ticket is None else digest_of(ticket.row))
+
+    def _admit(self, issued: Issued, ticket: Ticket) -> None:
         self.open[issued.number] = issued
+        self.tickets[issued.number] = ticket
         if issued.key is not None:
             self._by_key[issued.key] = issued
 
     def settle(self, issued: Issued, label: bytes, at: float) -> Event:
         """Learn from a label."""
-        assert issued.ticket is not None
-        self.model.learn(issued.ticket, _decode(label))
+        self.model.learn(self.tickets[issued.number], _decode(label))
         return self._close(issued, LABEL, label, SETTLED, at)
 
     def forget(self, issued: Issued, at: float) -> Event:
         """Drop a ticket whose label will never come."""
-        assert issued.ticket is not None
-        self.model.forget(issued.ticket)
+        self.model.forget(self.tickets[issued.number])
         return self._close(issued, FORGET, b"", FORGOTTEN, at)
 
     def _close(self, issued: Issued, kind: int, label: bytes, outcome: str, at: float) -> Event:
-        issued.outcome, issued.label, issued.settled, issued.ticket = outcome, label, at, None
+        issued.outcome, issued.label, issued.settled = outcome, label, at
         self.recent[issued.number] = self.open.pop(issued.number)
+        ticket = self.tickets.pop(issued.number)
+        issued.answer = answer_of(ticket, issued.key)
+        if issued.key is not None:
+            issued.row = digest_of(ticket.row)
         self.seq += 1
         return Event(kind, issued.number, None, label, 0, at)
 
-    def drop(self, remembered: Iterable[Issued]) -> None:
-        """Settled tickets that are remembered elsewhere need not be held here."""
-        for one in remembered:
-            self.recent.pop(one.number, None)
-            if one.key is not None:
-                self._by_key.pop(one.key, None)
+    def drop(self, remembered: Issued) -> None:
+        """A settled ticket that is remembered elsewhere need not be held here."""
+        self.recent.pop(remembered.number, None)
+        if remembered.key is not None:
+            self._by_key.pop(remembered.key, None)
 
     def replay(self, events: Iterable[tuple[int, Event]]) -> int:
         """Do again what happened, and count it; an error where something else comes of it."""
@@ -211,7 +230,7 @@ class State:
         for seq, event in events:
             try:
                 if event.kind == PREDICT:
-                    issued, made = self.predict(event.key, _decode(event.body), event.at)
+                    issued, _, made = self.predict(event.key, _decode(event.body), event.at)
                     same = issued.number == event.number and made.check == event.check
                 else:
                     issued = self.open[event.number]
@@ -234,24 +253,25 @@ class State:
 
     def freeze(self) -> Frozen:
         """The state as it is now."""
-        waiting = tuple(self.open.values())
-        tickets = tuple(one.ticket for one in waiting if one.ticket is not None)
-        recent = tuple(self.recent.values())
-        return Frozen(self.seq, self.model.contents(), waiting, tickets, recent)
+        known = self.open.copy(), self.tickets.copy(), self.recent.copy()
+        return Frozen(self.seq, self.model.contents(), *known)
 
     @classmethod
-    def thawed(cls, content: bytes, name: str) -> "State":
+    def thawed(cls, file: bytes, name: str) -> "State":
         """The state that :meth:`Frozen.to_bytes` wrote."""
-        header, arrays = archive.from_bytes(content, name)
-        ours = header.pop(OURS, {"seq": 0, "open": []})
+        header, arrays = archive.from_bytes(file, name)
+        ours = header.pop(OURS, {"seq": 0, "groups": [], "losses": []})
+        content = arrays.pop(TICKETS, None)
         model = restored(name, header, arrays)
         if not isinstance(model, Groupwise):
             raise StoreError(f"{name} holds a model in {type(model).__name__}.")
         state = cls(model, int(ours["seq"]))
-        for key, at, text in ours["open"]:
-            ticket = Ticket.from_json(text)
-            known = b"" if key is None else digest_of(ticket.row)
-            state._admit(
-                Issued(ticket.number, key, known, answer_of(ticket, key), ticket, float(at))
-            )
+        if content is not None:
+            for one in waiting.unpacked(ours, content.tobytes(), bytes.fromhex(header["key"])):
+                state._wait(one)
+        for key, at, text in ours.get("open", []):  # as they were written at first
+            state._wait(Waiting(key, float(at), Ticket.from_json(text)))
         return state
+
+    def _wait(self, one: Waiting) -> None:
+        self._admit(Issued(one.ticket.number, one.key, one.at), one.ticket)

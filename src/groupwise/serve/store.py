@@ -42,7 +42,7 @@ class Batch(NamedTuple):
     model: int
     fence: int
     first: int
-    events: Sequence[Event]
+    events: list[Event]
 
     @property
     def last(self) -> int:
@@ -104,6 +104,8 @@ class Store(Protocol):
 
     place: str
     """Its name for people, without any password."""
+    is_near: bool
+    """Is it on a disk of this machine, where no commit waits for another machine?"""
 
     def close(self) -> None:
         """Give up what was taken."""
