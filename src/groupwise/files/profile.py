@@ -79,7 +79,7 @@ class Profile:
     def finish(self) -> None:
         """Decide what it holds when all rows were looked at."""
         if self.missing == self.rows:
-            self.kind, self.truth = "text", False
+            self.kind, self.truth, self.values = "text", False, set()
         if self.kind == "number":
             self.values = self.values and {one for one in self.values if is_number(one)}
             self.seen = self.seen and {k: one for k, one in self.seen.items() if is_number(k)}
