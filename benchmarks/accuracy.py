@@ -81,12 +81,11 @@ def of_command(stream: Stream) -> Outcome:
         said: list[float] = []
         members: defaultdict[str, list[int]] = defaultdict(list)
         for part in following.pieces(f"groupwise run, {stream.name}", None, True):
-            result = part.replay
-            assert result is not None  # every row has its label
-            for row in range(len(result.prediction)):
-                for name in result.groups(row):
+            assert part.replay is not None, "every row has a label"
+            for row in range(len(part.replay.prediction)):
+                for name in part.replay.groups(row):
                     members[name].append(len(said) + row)
-            said.extend(result.prediction)
+            said.extend(part.replay.prediction)
         rows = following.finished(False).table.rows
     return Outcome(np.array(said), rows, {name: np.array(one) for name, one in members.items()})
 

@@ -64,10 +64,10 @@ value, dates are read as such, and what is empty is missing.
 - **Bad rows**: text in a column of numbers, too many or too few cells, a label outside its range. A
   run names the first by its number and stops; with `--skip-bad` it names them and goes on.
 
-Next month's file may hold labels that the first did not foresee. `groupwise learn --widen` makes the
-range wide enough and keeps all that was learned. Losses and certificates stay in the units of the
-first range. Certificates hold on with `prod` and `specialists`; with `adanormalhedge` they are void
-from then on, and say so.
+Next month's file may hold labels that the first did not foresee. `groupwise learn --widen` makes
+the range wide enough and keeps all that was learned. Losses and certificates stay in the units of
+the first range. Certificates hold on with `prod` and `specialists`; with `adanormalhedge` they are
+void from then on, and say so.
 
 ```sh
 groupwise learn groupwise-run/model.gw next_month.csv --widen --skip-bad
@@ -104,9 +104,10 @@ regret and certificate the report shows calibration, with the error that chance 
 their sum. A probability below 1e-15 of what then came counts as 1e-15, and the report says how
 often: the loss would be infinite.
 
-Texts such as NA among the classes are an error, unless `--classes` names them. A class that is in one row only, or classes that differ in capitals alone, are pointed
-out. A file with one class of two works, if the other is known (0 and 1, no and yes, or named in
-`--classes`), and the report says so.
+Texts such as NA among the classes are an error, unless `--classes` names them. A class that is in
+one row only, or classes that differ in capitals alone, are pointed out. A file with one class of
+two works, if the other is known (0 and 1, no and yes, or named in `--classes`), and the report says
+so.
 
 A command that cannot be carried out says why in one line on standard error, and exits with 2.
 """

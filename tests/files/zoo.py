@@ -192,17 +192,17 @@ NOT_IN = {("names with signs", "Excel"), ("names with signs", "SQLite")}
 """What cannot be written so, by these programs."""
 
 
+def _written(write: Callable[..., bytes], kind: str) -> bytes:
+    return write(KINDS[kind]())
+
+
 def _kinds() -> dict[str, Animal]:
     return {
-        f"{kind}, {form}": Animal(name, partial(_written, kind, write))
+        f"{kind}, {form}": Animal(name, partial(_written, write, kind))
         for form, (name, write) in FORMATS.items()
         for kind in KINDS
         if (kind, form) not in NOT_IN
     }
-
-
-def _written(kind: str, write: Callable[..., bytes]) -> bytes:
-    return write(KINDS[kind]())
 
 
 def _text(**options: Any) -> Callable[[], bytes]:

@@ -139,10 +139,10 @@ class Following:
         keys = "regret", *self.players.values(), *map(lost_by, plan.experts)
         self.recorders = {key: Recorder() for key in keys}
         self.scores = {one.name: Scores(plan.task) for one in plan.logged}
-        self.aside = Aside(found.source, plan.skip_bad)
         loss, chance = plan.task.loss, plan.task.is_chance
         sizes = (1.0, 1.0) if chance else (loss.high - loss.low, loss.unit)
         self.errors = {key: Errors(*sizes) for key in (*self.players.values(), "regret")}
+        self.aside = Aside(found.source, plan.skip_bad)
         self.done, self._next = 0, 0.0
         self._spent = 0.0
         self._rounds: Counter[str] = Counter()

@@ -59,7 +59,7 @@ def value_name(value: object, column: str) -> str:
         return str.__str__(value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64):
+    if is_number(value) and isinstance(value, (int, np.integer)):
         return str(int(value))
     if isinstance(value, (float, np.floating, Decimal)):
         number = float(value)
