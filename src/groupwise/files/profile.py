@@ -20,12 +20,13 @@ COUNTED = 20_000
 """Distinct values are counted up to here."""
 
 
-def is_number(text: str | None) -> bool:
-    """Is it a finite number, written out?"""
+def is_number(text: str | None, finite: bool = True) -> bool:
+    """Is it a number, written out, and a finite one?"""
     try:
-        return text is not None and float(text) - float(text) == 0.0
+        number = float("nan" if text is None else text)
     except ValueError:
         return False
+    return number - number == 0.0 if finite else number == number
 
 
 @dataclass
@@ -81,8 +82,10 @@ class Profile:
         if self.missing == self.rows:
             self.kind, self.truth, self.values = "text", False, set()
         if self.kind == "number":
-            self.values = self.values and {one for one in self.values if is_number(one)}
-            self.seen = self.seen and {k: one for k, one in self.seen.items() if is_number(k)}
+            self.values = self.values and {one for one in self.values if is_number(one, False)}
+            self.seen = self.seen and {
+                k: one for k, one in self.seen.items() if is_number(k, False)
+            }
         elif self.truth:
             self.values = {value.strip().lower() for value in self.values or ()} - ABSENT
             self.missing += self.absent
