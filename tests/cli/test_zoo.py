@@ -59,7 +59,7 @@ def predicted(folder):
     return [row["prediction"] for row in predictions_of(folder / "predictions.csv")]
 
 
-def everything(rows=1_200):
+def everything(rows=1_000):
     """Dates, missing values, text of 500 levels, a boolean, an id, and yes and no."""
     import numpy as np
     import pandas as pd
@@ -81,6 +81,7 @@ def everything(rows=1_200):
     return frame
 
 
+@pytest.mark.slow
 def test_the_same_predictions_from_all_formats(tmp_path):
     """With --target alone: CSV, Parquet, Excel, SQLite."""
     frame, found = everything(), {}

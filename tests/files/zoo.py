@@ -192,7 +192,7 @@ NOT_IN = {("names with signs", "Excel"), ("names with signs", "SQLite")}
 """What cannot be written so, by these programs."""
 
 
-def _written(write, kind):
+def _written(write: Callable[..., bytes], kind: str) -> bytes:
     return write(KINDS[kind]())
 
 

@@ -36,62 +36,62 @@ POINT = re.compile(r"[+-]?\d*\.(\d{1,2}|\d{4,})")
 
 
 class Header(NamedTuple):
-    """The names of the columns, what stands between cells, and whether decimals have commas."""
+    """The names of the columns, what stands between cells, and whether decimals have commas.
+
+    ``blank`` is how many empty lines there are before the names.
+    """
 
     names: list[str]
     delimiter: str
     commas: bool
+    blank: int
 
 
 def chunks(source: "Source", columns: Sequence[str] | None) -> "Chunks":
     """The rows of a CSV file."""
-    names, delimiter, commas = header(source)
+    top = header(source)
+    names = top.names
     asked = None if columns is None else {*columns}
     wanted = [i for i, name in enumerate(names) if asked is None or name in asked]
     count = 0
     try:
         with pa.OSFile(str(source.path)) as file:
             threads = source.ragged is None  # rows are counted only when one thread reads them
-            for batch in _reader(source, file, len(names), delimiter, wanted, threads):
+            for batch in _reader(source, file, top, wanted, threads):
                 count += batch.num_rows
                 # Without any name of its own the reader takes all columns: hence the selection.
                 table = pa.Table.from_batches([batch]).select([str(i) for i in wanted])
-                if commas:
+                if top.commas:
                     table = pa.table([_pointed(one) for one in table.columns], table.schema)
                 yield table.rename_columns([names[i] for i in wanted]), file.tell()
     except (pa.ArrowInvalid, OSError) as error:
-        raise _refusal(source, str(error), len(names), delimiter) from None
+        raise _refusal(source, str(error), top) from None
     if not count:
         raise DataError(f"{shown(source.name)} has a header but no rows.")
 
 
 def _reader(
-    source: "Source",
-    file: Any,
-    width: int,
-    delimiter: str,
-    wanted: Sequence[int],
-    threads: bool = True,
+    source: "Source", file: Any, top: Header, wanted: Sequence[int], threads: bool = True
 ) -> Any:
-
     def skip(row: Any) -> str:
         assert source.ragged is not None
         reason = f"it has {row.actual_columns} cells and the header has {row.expected_columns}."
-        source.ragged[int(row.number or 1) - 1] = reason  # the header is not counted
+        source.ragged[int(row.number or 1) - 1 - top.blank] = reason  # the header is not counted
         return "skip"
 
     # Columns are called by number here, so that a header of any kind does no harm.
-    numbers = [str(i) for i in range(width)]
+    numbers = [str(i) for i in range(len(top.names))]
     return arrow_csv.open_csv(
         pa.CompressedInputStream(file, "gzip") if source.compressed else file,
         read_options=arrow_csv.ReadOptions(
             block_size=BLOCK,
+            skip_rows=top.blank,
             column_names=numbers,
             skip_rows_after_names=1,
             use_threads=threads,
         ),
         parse_options=arrow_csv.ParseOptions(
-            delimiter=delimiter,
+            delimiter=top.delimiter,
             newlines_in_values=True,
             invalid_row_handler=None if source.ragged is None else skip,
         ),
@@ -134,7 +134,8 @@ def header(source: "Source") -> Header:
         raise _not_text(source)
     names = [name.strip() or f"column {number}" for number, name in enumerate(names, 1)]
     check_names(source, names)
-    return Header(names, delimiter, commas)
+    before = text[: len(text) - len(text.lstrip("\r\n"))]
+    return Header(names, delimiter, commas, len(before.splitlines()))
 
 
 def _has_commas(rows: Any, whole: bool) -> bool:
@@ -157,12 +158,13 @@ def _pointed(column: Any) -> Any:
     return compute.if_else(number, bare, column)
 
 
-def _refusal(source: "Source", message: str, width: int, delimiter: str) -> DataError:
+def _refusal(source: "Source", message: str, top: Header) -> DataError:
     if _RAGGED.search(message):
-        row, found = _ragged_row(source, width, delimiter)
+        row, found = _ragged_row(source, top)
         return DataError(
-            f"Row {row} of {shown(source.name)} has {found} cells and the header has {width}. "
-            "Make all rows equally long; put quotes around cells that hold the delimiter; "
+            f"Row {row} of {shown(source.name)} has {found} cells and the header has "
+            f"{len(top.names)}. Make all rows equally long; put quotes around cells that hold the "
+            "delimiter; "
             "--skip-bad leaves such rows out."
         )
     if "UTF8" in message:
@@ -172,15 +174,15 @@ def _refusal(source: "Source", message: str, width: int, delimiter: str) -> Data
     return DataError(f"Cannot read {shown(source.name)}: {shown(message)}.")
 
 
-def _ragged_row(source: "Source", width: int, delimiter: str) -> tuple[str, str]:
+def _ragged_row(source: "Source", top: Header) -> tuple[str, str]:
     """Which row has how many cells: rows are counted only when one thread reads them."""
     try:
         with pa.OSFile(str(source.path)) as file:
-            deque(_reader(source, file, width, delimiter, [0], threads=False), maxlen=0)
+            deque(_reader(source, file, top, [0], threads=False), maxlen=0)
     except pa.ArrowInvalid as error:
         found = _RAGGED.search(str(error))
         if found and found[1]:
-            return str(int(found[1]) - 1), found[2]  # the header is not counted
+            return str(int(found[1]) - 1 - top.blank), found[2]  # the header is not counted
     return "?", "?"
 
 

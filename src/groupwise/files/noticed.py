@@ -45,18 +45,21 @@ def is_identifier(profile: Profile) -> bool:
 
 
 def left_out(scan: Scan, others: Collection[str], order: str | None) -> dict[str, str]:
-    """Columns that say nothing of the label, and why: constant ones, row numbers, identifiers."""
+    """Columns that say nothing of the label, and why, in a clause.
+
+    Those of one value, row numbers, identifiers.
+    """
     found = {}
     for name, profile in scan.columns.items():
         many, present = profile.distinct, profile.rows - profile.missing
         if name in others or name == order:
             continue
         if many < 2:
-            found[name] = f"{profile.sameness.removesuffix('.')}: it is left out."
+            found[name] = profile.constancy
         elif profile.counts and present > 2 and UNNAMED.fullmatch(name):
-            found[name] = f"Column {quoted(name)} is left out: it numbers the rows."
+            found[name] = "it numbers the rows"
         elif is_identifier(profile) and (many >= present or profile.values is None):
-            found[name] = f"Column {quoted(name)} is left out: it has another value in every row."
+            found[name] = "it has another value in every row"
     return found
 
 

@@ -83,10 +83,10 @@ class Plan:
     proposed: bool = False
     past: tuple[Past, ...] = ()
     hinges: bool = False
-    left_out: dict[str, str] = field(default_factory=dict)
-    """Columns that are used for nothing, and why, in a clause."""
     missing: str = INDICATOR
     skip_bad: bool = False
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Columns that are used for nothing, and why, in a clause."""
 
     @property
     def filled(self) -> list[str]:
@@ -260,7 +260,8 @@ def make_plan(
         features, warnings, problems = propose_features(
             scan, unused, groups, indicators, dates, *fit
         )
-        warnings = [*nothing.values(), *warnings]
+        left = [f"Column {quoted(name)} is left out: {why}." for name, why in nothing.items()]
+        warnings = [*left, *warnings]
         if strict and problems and not request.skip_bad:
             raise DataError(
                 f"{problems[0]} Leave the column out with --drop, or say which columns to use with "
@@ -322,9 +323,9 @@ def make_plan(
         proposed=request.features is None or request.groups is None,
         past=past,
         hinges=bent,
-        left_out=dict.fromkeys(request.drop, "asked for with --drop"),
         missing=request.missing or INDICATOR,
         skip_bad=request.skip_bad,
+        left_out=dict.fromkeys(request.drop, "asked for with --drop") | nothing,
     )
 
 

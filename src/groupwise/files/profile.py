@@ -20,12 +20,13 @@ COUNTED = 20_000
 """Distinct values are counted up to here."""
 
 
-def is_number(text: str | None) -> bool:
-    """Is it a finite number, written out?"""
+def is_number(text: str | None, finite: bool = True) -> bool:
+    """Is it a number, written out, and a finite one?"""
     try:
-        return text is not None and float(text) - float(text) == 0.0
+        number = float("nan" if text is None else text)
     except ValueError:
         return False
+    return number - number == 0.0 if finite else number == number
 
 
 @dataclass
@@ -79,10 +80,12 @@ class Profile:
     def finish(self) -> None:
         """Decide what it holds when all rows were looked at."""
         if self.missing == self.rows:
-            self.kind, self.truth = "text", False
+            self.kind, self.truth, self.values = "text", False, set()
         if self.kind == "number":
-            self.values = self.values and {one for one in self.values if is_number(one)}
-            self.seen = self.seen and {k: one for k, one in self.seen.items() if is_number(k)}
+            self.values = self.values and {one for one in self.values if is_number(one, False)}
+            self.seen = self.seen and {
+                k: one for k, one in self.seen.items() if is_number(k, False)
+            }
         elif self.truth:
             self.values = {value.strip().lower() for value in self.values or ()} - ABSENT
             self.missing += self.absent
@@ -128,11 +131,17 @@ class Profile:
         return float((n * xy - x * y) / spread**0.5) if spread > 0.0 else 0.0
 
     @property
-    def sameness(self) -> str:
-        """Says that the column says nothing."""
+    def constancy(self) -> str:
+        """Says, in a clause, that there is one value, or none."""
         value = next(iter(self.values or ()), None)
         holds = "no value at all" if value is None else f"one value only ({quoted(value)})"
-        return f"Column {quoted(self.name)} holds {holds}, so nothing can be learned from it."
+        return f"it holds {holds}"
+
+    @property
+    def sameness(self) -> str:
+        """Says that the column says nothing."""
+        holds = self.constancy.removeprefix("it ")
+        return f"Column {quoted(self.name)} {holds}, so nothing can be learned from it."
 
     @property
     def gaps(self) -> str:

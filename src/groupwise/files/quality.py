@@ -67,8 +67,7 @@ def kind_of(profile: Profile) -> str:
     if profile.date is not None:
         return "date"
     if profile.kind == "text":
-        said = {value.lower() for value in profile.values or ("",)}
-        return "true or false" if said <= {"true", "false"} else "text"
+        return "true or false" if profile.truth else "text"
     return "whole number" if profile.whole else "number"
 
 

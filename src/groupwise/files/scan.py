@@ -22,7 +22,7 @@ EXACT = 2**53
 """Whole numbers beyond it are identifiers: as numbers some would fall together."""
 TOGETHER = 256
 """Rows that are looked at together, where a file is so wide that it comes in fewer."""
-FEW_BAD = 0.02
+FEW_BAD = 0.05
 """Where bad rows are skipped, a column is one of numbers although this share of cells are none."""
 MANY = 500
 """Columns of a wide file, which are looked at together."""

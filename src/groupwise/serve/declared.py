@@ -10,7 +10,7 @@ from groupwise.features.past import Past
 from groupwise.files.asked import parts_for
 from groupwise.files.labels import loss_for
 from groupwise.files.plan import Plan
-from groupwise.files.settings import CLASSES, NUMBER, PROBABILITY, TASKS, Request, request_of
+from groupwise.files.settings import CLASSES, ERROR, NUMBER, PROBABILITY, TASKS, Request, request_of
 from groupwise.files.task import Task
 from groupwise.files.text import quoted, shown
 from groupwise.groups.text import DATE_WORD, ENCODED_WORD, HASHED_WORD
@@ -50,6 +50,7 @@ def _plan(request: Request) -> tuple[Plan, bool]:
         experts=request.experts,
         past=_past(request, task),
         hinges=bool(request.hinges),
+        missing=request.missing or ERROR,
     )
     return plan, request.features is None
 
