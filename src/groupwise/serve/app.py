@@ -167,7 +167,7 @@ class App:
         if sent is None and request.method == "GET":  # a cookie is for looking only
             sent = request.cookies.get(COOKIE)
         token = access.found(self.service.tokens, sent)
-        if request.url.path not in LISTS:
+        if request.scope["path"] not in LISTS:  # what a Host header says has no part in it
             access.allow(token, scope, request.path_params.get("model"))
         else:
             access.allow(token, scope, *token.models[:1])

@@ -23,7 +23,7 @@ Id = Annotated[
     msgspec.Meta(
         min_length=1,
         max_length=200,
-        pattern=rf"^[^\x00-\x1f\x7f{UNNAMED}][^\x00-\x1f\x7f]*$",
+        pattern=rf"^[^\x00-\x1f\x7f{UNNAMED}][^\x00-\x1f\x7f]*$(?!\n)",
         description="The caller's own name for a prediction; with it, everything may be repeated.",
         examples=["order-17"],
     ),
@@ -33,7 +33,7 @@ Name = Annotated[
     msgspec.Meta(
         min_length=1,
         max_length=200,
-        pattern=r"^[^\x00-\x1f\x7f]+$",
+        pattern=r"^[^\x00-\x1f\x7f]+$(?!\n)",
         description="The id of a prediction, as its answer has it.",
     ),
 ]
