@@ -114,6 +114,14 @@ def read(decoder: "msgspec.json.Decoder[Found]", content: bytes) -> Found:
         raise MalformedError(f"The body cannot be read: {error}.") from None
 
 
+def checked(name: str) -> str:
+    """The id of a prediction, where it can be one."""
+    try:
+        return msgspec.convert(name, Name)
+    except msgspec.ValidationError as error:
+        raise MalformedError(f"No prediction has this id: {error}.") from None
+
+
 def few(items: list[Any]) -> list[Any]:
     """The items of a batch, if they are not too many."""
     if len(items) > MANY:
