@@ -171,7 +171,9 @@ def _with(change):
         lambda ours, tickets, header: tickets[0].__setitem__(5, []),
         lambda ours, tickets, header: tickets[0].__setitem__(6, [1.0]),
         lambda ours, tickets, header: tickets[0].__setitem__(7, -1),
-        lambda ours, tickets, header: tickets[0].__setitem__(8, [0.5, [1 << 40, 9, 9], b"12345678"]),
+        lambda ours, tickets, header: tickets[0].__setitem__(
+            8, [0.5, [1 << 40, 9, 9], b"12345678"]
+        ),
         lambda ours, tickets, header: tickets[0].__setitem__(8, [0.5, [1], b"12345678"]),
         lambda ours, tickets, header: tickets[0].__setitem__(8, {"prediction": "a"}),
         lambda ours, tickets, header: tickets[0].__setitem__(2, "first"),

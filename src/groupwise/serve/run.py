@@ -158,9 +158,7 @@ def _is_whole(store: Store, record: ModelRecord, said: Callable[[str], None]) ->
         return True
 
 
-def _replayed(
-    store: Store, record: ModelRecord, known: list[SnapshotRecord]
-) -> tuple[int, State]:
+def _replayed(store: Store, record: ModelRecord, known: list[SnapshotRecord]) -> tuple[int, State]:
     """How many snapshots, from the oldest on, the log agrees with; and the state at its end."""
     if not known:
         raise StoreError("There is no snapshot. Restore the store from a copy.")
