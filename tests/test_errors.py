@@ -77,3 +77,14 @@ def test_arrays():
         with pytest.raises(kind) as caught:
             gw.replay(*arrays)
         assert caught.value.row == 2
+
+
+def test_long_values_are_not_quoted_whole():
+    model = gw.Groupwise([])
+    model.learn_one({"x": 1.0}, 0.5)
+    with pytest.raises(errors.FeatureError) as caught:
+        model.predict_one({"x": "a" * 100_000})
+    text = str(caught.value)
+    assert text.startswith("Field 'x' held numbers before and now holds 'aaa")
+    assert text.endswith("or start a model in which it is text.")
+    assert len(text) < 2_000

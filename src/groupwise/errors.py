@@ -1,9 +1,12 @@
 """What groupwise raises. Every message says what is wrong and what to do about it."""
 
-import math
+import sys
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
+
+LONGEST, CUT = 2_000, 900
+"""So long may a message be; of a longer one so much at each end is shown."""
 
 
 class GroupwiseError(Exception):
@@ -25,8 +28,9 @@ class GroupwiseError(Exception):
 
     @property
     def message(self) -> str:
-        """What is wrong, without the row."""
-        return super().__str__()
+        """What is wrong, without the row; of values that go on and on, the ends are quoted."""
+        whole = super().__str__()
+        return whole if len(whole) <= LONGEST else f"{whole[:CUT]} … {whole[-CUT:]}"
 
 
 class ConfigurationError(GroupwiseError, ValueError):
@@ -87,7 +91,9 @@ def is_finite(value: Any, kind: Any = Real) -> bool:
     >>> is_finite(1.5), is_finite(1.5, int), is_finite(True), is_finite("1")
     (True, False, False, False)
     """
-    return isinstance(value, kind) and not isinstance(value, bool) and -math.inf < value < math.inf
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return False
+    return bool(-sys.float_info.max <= value <= sys.float_info.max)
 
 
 def named(kinds: Mapping[str, Any], fields: Mapping[str, Any], what: str, remedy: str = "") -> Any:

@@ -8,10 +8,12 @@ from groupwise.errors import MissingPackageError
 
 EXTRAS: dict[str, tuple[str, ...]] = {
     "cli": ("typer", "rich", "pyarrow", "tomli_w", "matplotlib", "jinja2"),
+    "excel": ("fastexcel",),
     "paper": ("pooch", "joblib"),
     "river": ("river",),
     "sklearn": ("sklearn",),
     "ray": ("ray",),
+    "frames": ("pandas", "polars"),
     "serve": ("starlette", "msgspec", "uvicorn", "prometheus_client", "psycopg", "httpx"),
 }
 """What ``pip install 'groupwise[extra]'`` adds, by the names that are imported."""

@@ -3,11 +3,9 @@
 import bisect
 import itertools
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from hashlib import blake2b
 from hmac import compare_digest
 from operator import itemgetter
@@ -20,7 +18,7 @@ from groupwise.arrays import Vector
 from groupwise.classes import shown_one
 from groupwise.errors import TicketError
 from groupwise.groups import Member
-from groupwise.groups.values import value_name
+from groupwise.groups.values import as_float, is_missing, value_name
 from groupwise.losses import Loss, loss_from_dict
 from groupwise.protocols import Awake, Play, Recalibrated, Row
 
@@ -259,16 +257,19 @@ def _derived(fields: Any) -> dict[str, Any] | None:
 
 def _plain(name: str, value: Any) -> Any:
     """A field's value in a form that JSON keeps and that encodes to the same numbers."""
+    if is_missing(value):
+        return None
     if isinstance(value, np.datetime64):
-        return None if np.isnat(value) else value_name(value, name)
+        return value_name(value, name)
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, (bool, int, str)):
+    if isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, float):
-        return None if math.isnan(value) else value
-    if isinstance(value, (Decimal, date)):
-        return float(value) if isinstance(value, Decimal) else str(value)
+    if isinstance(value, date):
+        return str(value)
+    number = as_float(value)
+    if number is not None:
+        return number
     raise TicketError(
         f"Field {name!r} holds {type(value).__name__}, which JSON cannot keep. "
         "Leave the field out of the row, or turn it into a number or text."

@@ -333,6 +333,8 @@ class TestRefused:
             (["y 1 ago", gw.past("y")], "would exist twice"),
             ([{"a": None}, "a", gw.past("y")], "occurs twice"),
             ([gw.past("y"), 3], "no name of a field"),
+            ([gw.hinges("y 1 ago"), gw.past("y")], "Put gw.past before it in features"),
+            ([gw.past("y", by="d hour"), gw.calendar("d")], "Put gw.calendar before it"),
             ([gw.past], "no name of a field"),
         ],
     )

@@ -214,3 +214,32 @@ def test_hinges_are_in_units_of_the_declared_range():
     for x in (16, 24, 32, 56):
         one.learn_one({"x": x}, 0.5)
     assert one.predict({"x": 48}).derived == {"x above 32": 0.25}
+
+
+@pytest.mark.parametrize("offset", [0.0, 2011.0, 1e7, 1.7e9, 1e12])
+@pytest.mark.parametrize("ranged", [False, True])
+def test_knots_are_as_fine_as_the_range_whatever_the_offset(offset, ranged):
+    """A knot lies where its name says, to 1/256 of the range of the values, and no two agree."""
+    generator = np.random.default_rng(0)
+    values = offset + 8.0 * generator.random(256)
+    features = [{"x": (0.0, 4.0 * (offset + 8.0))} if ranged else "x", gw.hinges()]
+    one = gw.Groupwise([], features=features)
+    for x in values.tolist():
+        one.learn_one({"x": x}, 0.5)
+    made = list(one.predict({"x": offset}).derived)
+    expected = np.sort(values)[[int(q * 256) for q in (0.05, 0.275, 0.5, 0.725, 0.95)]]
+    assert [float(name.split()[-1]) for name in made] == expected.tolist()
+    spread = (values.max() - values.min()) / 256
+    scale = 4.0 * (offset + 8.0) if ranged else 8.0  # the power of 2 above the range
+    for knot, name in zip(expected.tolist(), made, strict=True):
+        below, above = (one.predict({"x": knot + d * spread}).derived[name] for d in (-1, 3))
+        assert below == 0.0
+        assert 2 * spread <= above * scale <= 4 * spread
+
+
+def test_few_values_have_no_two_knots_at_one_place():
+    one = gw.Groupwise([], features=[gw.hinges("x", [(50, 9)])])
+    for k in range(50):
+        one.learn_one({"x": 1.0 + (k % 10) * 1e-4 if k else 3.0}, 0.5)
+    made = one.predict({"x": 2.5}).derived
+    assert len(set(made.values())) == len(made)

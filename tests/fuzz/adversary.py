@@ -32,6 +32,7 @@ GROUPS = 8
 PROVED = ("proved", "loose")
 CLAIMED = (*PROVED, "vacuous")
 """The statuses under which the best loss must be right."""
+DATE = "when"
 SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())
 MAY_BE_NAN = {"ledger.baseline_loss.npy", "recalibration.ledger.baseline_loss.npy"}
 """Where nobody is always on there is no baseline."""
@@ -180,11 +181,18 @@ class Stream:
         self.loss = kinds.loss(draw)
         names = list(self.table)
         with_texts = bool(draw.random() < 0.5) and len(self.groups.texts) < 10
+        self.makers = draws.makers(draw, self.groups.texts[:2], names, DATE)
+        self.dates = draws.dates(draw, rows, draws.choose(draw, draws.DATES))
+        taken = {name for one in self.makers for name in one.takes}
+        self.features = [
+            *names,
+            *[name for name in self.groups.texts[:2] * with_texts if name not in taken],
+        ]
         options: dict[str, Any] = {
             "groups": self.groups.declared,
             "learner": kinds.learners(draw),
             "loss": self.loss,
-            "features": [*names, *self.groups.texts[:2]] if with_texts else names,
+            "features": [*self.features, *self.makers],
             "indicators": bool(draw.random() < 0.4) and len(self.groups.texts) < 10,
             "clip": bool(draw.random() < 0.97),
             "always_on": bool(draw.random() < 0.8),
@@ -199,6 +207,8 @@ class Stream:
         if with_texts:  # a text that is a feature is always there
             for name in self.groups.texts[:2]:
                 self.groups.fields[name] = [value or "v0" for value in self.groups.fields[name]]
+        if not isinstance(self.loss, gw.losses.Log) and draw.random() < 0.15:  # all by default
+            options |= {"learner": None, "aggregator": None, "play": None}
         if draw.random() < 0.2:
             options["prior"] = {
                 name: draws.choose(
@@ -208,47 +218,46 @@ class Stream:
             }
         options.update(draws.intercept(draw.random() < 0.6))
         self.intercept = options.get("intercept", False)
-        self.with_texts, self.options = with_texts, options
-        self.levels: list[tuple[str, str]] = sorted(
-            {
-                (name, value)
-                for name in self.texts_as_features()
-                for value in self.groups.fields[name]
-                if value is not None
-            }
-        )
-        if isinstance(options["aggregator"], (gw.aggregators.Specialists, gw.aggregators.Prod)):
+        self.options = options
+        if not isinstance(options["aggregator"], (gw.aggregators.AdaNormalHedge, draws.OwnHedge)):
             options["clip"] = True
         self.model = gw.Groupwise(**options)
 
     @property
     def can_be_saved(self):
         """Are all its parts the library's own?"""
-        parts = [*self.options["learner"], self.options["aggregator"]]
+        parts = [*self.model.learners, self.model.aggregator]
         return not any(isinstance(part, (draws.Mean, draws.OwnHedge)) for part in parts)
-
-    def texts_as_features(self):
-        """Text whose levels are columns: fields that are features, groups with indicators."""
-        if self.options["indicators"]:
-            return self.groups.texts
-        return self.groups.texts[:2] if self.with_texts else []
 
     def row(self, t):
         """The t-th row as the model gets it."""
         numbers = {name: float(values[t]) for name, values in (self.table | self.said).items()}
-        return {**numbers, **{name: values[t] for name, values in self.groups.fields.items()}}
+        texts = {name: values[t] for name, values in self.groups.fields.items()}
+        return {**numbers, **texts, **({DATE: self.dates[t]} if self.makers else {})}
 
-    def features(self, row):
-        """The t-th row as its features are defined."""
-        x = [row[name] for name in self.table]
-        x += [float(row[name] == value) for name, value in self.levels]
-        if self.options["indicators"]:
-            x += [float(row[name] > 0.0) for name in self.groups.weights]
-        return [*x, 1.0] if self.intercept else x
+    def defined(self, ticket):
+        """The row of a ticket as its features are defined, {feature: number}; 0 is left out."""
+        row, options = ticket.row, self.options
+        found = {name: row[name] for name in self.table}
+        made = {name: value for name, value in (ticket.derived or {}).items() if self.is_made(name)}
+        found |= {name: value for name, value in made.items() if isinstance(value, float)}
+        texts = self.groups.texts if options["indicators"] else self.features[len(self.table) :]
+        levels = {name: row[name] for name in texts if row[name] is not None} | made
+        found |= {(name, value): 1.0 for name, value in levels.items() if isinstance(value, str)}
+        if options["indicators"]:
+            found |= {(name,): float(row[name] > 0.0) for name in self.groups.weights}
+        return {**found, "": 1.0} if self.intercept else found
+
+    def is_made(self, name):
+        """Is a field that was made a feature?"""
+        return all(name not in one.takes for one in self.makers)
 
 
 class Books:
-    """Our own account of one group: every settled round, in units of the range."""
+    """Our own account of one group: every settled round, in units of the range.
+
+    Rows are {feature: number}; what is not there is 0.
+    """
 
     def __init__(self):
         self.rows, self.labels, self.weights = [], [], []
@@ -264,10 +273,15 @@ class Books:
         self.experts.append([weight * one for one in experts])
         self.said.append([weight * one for one in said])
 
+    def numbers(self):
+        """The rows as lists, all of one length."""
+        names = dict.fromkeys(name for row in self.rows for name in row)
+        return [[row.get(name, 0.0) for name in names] for row in self.rows]
+
     def best(self, linear, span, blur=0):
         """What the best linear model, or else the best of the group's learners, lost."""
         if linear:
-            exact = least_squares(self.rows, self.labels, self.weights, blur)
+            exact = least_squares(self.numbers(), self.labels, self.weights, blur)
             return float(exact / Fraction(span) ** 2)
         return min(math.fsum(one) for one in zip(*self.experts, strict=True))
 
@@ -294,6 +308,21 @@ def unit_of(loss):
     return span * span if isinstance(loss, gw.losses.Square) else span
 
 
+def said_now(model, ticket):
+    """What learners say now of a ticket's row, with what was made of the row when it was issued."""
+
+    class AsIssued:
+        def make(self, row):
+            return ticket.whole, ticket.derived
+
+    makers = model._derived
+    try:
+        model._derived = None if makers is None else AsIssued()
+        return model.preview(ticket.row)
+    finally:
+        model._derived = makers
+
+
 def slack(line):
     """How far a certificate is from breaking, by the model's own account; what is vacuous last."""
     return line["status"] not in PROVED, line["certificate"] - line["regret"]
@@ -310,7 +339,7 @@ class Trial:
 
     def settle(self, ticket, label):
         """Give a ticket its label, and note the round."""
-        now = ticket if self.linear else self.model.preview(ticket.row)  # what learners say now
+        now = ticket if self.linear else said_now(self.model, ticket)
         self.model.learn(ticket, label)
         loss = self.loss
         if self.model.play == "sample":
@@ -319,7 +348,7 @@ class Trial:
             lost = math.fsum(c * one for c, one in zip(chances, each, strict=True) if c > 0.0)
         else:
             lost = loss_of(loss, ticket.prediction, label)
-        row = self.stream.features(ticket.row)
+        row = self.stream.defined(ticket)
         power = (label / (loss.high - loss.low)) ** 2
         own = now.advice.shape[-1] - len(self.model.experts) if now.advice.ndim > 1 else 1
         advice = now.advice.reshape(len(now.names), own + len(self.model.experts))
@@ -386,15 +415,16 @@ class Trial:
 
     def describe(self):
         """The stream, in a few words."""
-        options = self.stream.options
         learners = ", ".join(
-            f"Ridge({one.penalty:.2g}{', forward' * one.forward}, {one.forgetting})"
+            f"Ridge({one.penalty:.2g}{', forward' * one.forward}, {one.forgetting}"
+            f"{f', {one.everybody}' if one.everybody else ''})"
             if isinstance(one, gw.learners.Ridge)
             else type(one).__name__
-            for one in options["learner"]
+            for one in self.model.learners
         )
+        makers = f"; {self.stream.makers}" if self.stream.makers else ""
         low, high = self.loss.low, self.loss.high
-        return f"{learners}; {', '.join(self.stream.table)}; range {low:.3g} to {high:.3g}"
+        return f"{learners}; {', '.join(self.stream.table)}{makers}; range {low:.3g} to {high:.3g}"
 
     def predict(self, t):
         """A ticket, or None where the row was refused."""

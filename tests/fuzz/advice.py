@@ -3,18 +3,21 @@
     python -m tests.fuzz.advice --seconds 600 --seed 1 --jobs 2
 
 Clipped to the label range, advice is right up to 1e-7 of it: penalties from 1e-9 to 1e9, forward,
-forgetting, fractional weights, features up to 1e40, offsets up to 1e8, timestamps. A row that
-cannot be computed with is refused by an error that names its column. Where the definition itself
-moves by as much when the last bit of the features does, double precision cannot tell: such advice
-is counted, and is no violation. Counted apart is what is known to be missed: columns that depend on
-each other and are so large that the square root of the penalty is less than their last bit.
+forgetting, leaning to everybody, the learners by default, fractional weights, features up to 1e40,
+offsets up to 1e8, timestamps. A row that cannot be computed with is refused by an error that names
+its column. Where the definition itself moves by as much when the last bit of the features does,
+double precision cannot tell: such advice is counted, and is no violation. Counted apart is what is
+known to be missed: columns that depend on each other and are so large that the square root of the
+penalty is less than their last bit.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 import groupwise as gw
 from tests.fuzz import draws
-from tests.fuzz.exact import ridge_advice
+from tests.fuzz.exact import leaning_advice, ridge_advice, ridge_rounds
 from tests.fuzz.runner import main
 
 TOLERANCE = 1e-7
@@ -55,6 +58,8 @@ def case(draw, found):
         draw, [np.round(draw.random(rows)), draw.random(rows), draw.random(rows) ** 20]
     )
     learners = [draws.ridge(draw) for _ in range(draws.choose(draw, [1, 2], [3, 1]))]
+    if draw.random() < 0.15:
+        learners = gw.learners.portfolio(gw.losses.Square())
     found.about = ", ".join(table)
     try:
         result = gw.replay(
@@ -63,44 +68,79 @@ def case(draw, found):
     except gw.errors.FeatureError:
         found.count("refused")
         return
-    told = (np.asarray(result.advice).reshape(-1, len(learners)) - low) / (high - low)
+    advice = np.asarray(result.advice)
+    told = (advice.reshape(len(advice), -1) - low) / (high - low)
     scaled = (y - low) / (high - low)
     entries = np.argwhere(members)
     for group in range(2):
-        inside = members[:, group] > 0.0
-        mine = told[entries[:, 1] == group]
-        if not inside.any():
+        if not members[:, group].any():
             continue
-        for k, one in enumerate(learners):
-            check(draw, found, one, x[inside], scaled[inside], members[inside, group], mine[:, k])
+        mine = told[entries[:, 1] == group]
+        experts = experts_of(learners)
+        found.require(mine.shape[1] == len(experts), "number of experts", mine.shape, learners)
+        for column, expert in zip(mine.T, experts, strict=True):
+            check(draw, found, expert, x, scaled, members, group, column)
 
 
-def check(draw, found, learner, x, y, weights, advice):
-    """Compare one learner's advice in one group with its definition; all scaled to [0, 1]."""
-    settings = learner.penalty, learner.forward, learner.forgetting
-    exact = np.clip(ridge_advice(x, y, weights, *settings), 0.0, 1.0)
+class Expert(NamedTuple):
+    """One advice of a learner: its own, or the one that leans to a learner of everybody."""
+
+    learner: gw.learners.Ridge
+    leans: gw.learners.Ridge | None
+
+    def exact(self, x, y, members, group):
+        """What it says before each round of a group, by its definition; 0 is everybody."""
+        one, inside = self.learner, members[:, group] > 0.0
+        own = x[inside], y[inside], members[inside, group], one.penalty
+        if self.leans is None:
+            return ridge_advice(*own, one.forward, one.forgetting)
+        if group == 0:
+            return ridge_advice(*own, False, one.forgetting)
+        other = self.leans.penalty, self.leans.forgetting
+        rounds = ridge_rounds(x, y, members[:, 0], *other)
+        theirs = [theta for (theta, _, _), here in zip(rounds, inside, strict=True) if here]
+        return leaning_advice(*own, one.forgetting, theirs)
+
+
+def experts_of(learners):
+    """What the learners of a group say, in order."""
+    found = []
+    for one in learners:
+        if one.everybody != "only":
+            found.append(Expert(one, None))
+        if one.everybody:
+            found.append(Expert(one, learners[0] if one.everybody == "only" else one))
+    return found
+
+
+def check(draw, found, expert, x, y, members, group, advice):
+    """Compare an expert's advice in one group with its definition; all scaled to [0, 1]."""
+    exact = np.clip(expert.exact(x, y, members, group), 0.0, 1.0)
     error = np.abs(advice - exact)
-    found.count("advice", len(error))
-    about = f"{learner}; {found.about}; {len(error)} rows"
+    leaning = "leaning " * (expert.leans is not None and group > 0)
+    found.count(f"{leaning}advice", len(error))
+    about = f"{expert}; {found.about}; {len(error)} rows"
     if not found.require(not np.isnan(error).any(), "not a number", about):
         return
     if error.max() > TOLERANCE:
         effect = np.zeros(len(error))
         for _ in range(TRIES):
             moved = x * (1.0 + LAST_BIT * draw.choice([-1.0, 0.0, 1.0], x.shape))
-            other = np.clip(ridge_advice(moved, y, weights, *settings), 0.0, 1.0)
+            other = np.clip(expert.exact(moved, y, members, group), 0.0, 1.0)
             effect = np.maximum(effect, np.abs(other - exact))
         beyond = (error > TOLERANCE) & (error <= ROUNDS * effect)
         found.count("beyond double precision", int(beyond.sum()))
         error = np.where(beyond, 0.0, error)
-    if error.max() > TOLERANCE and dwarf_the_penalty(x, learner.penalty):
+    dwarfed = dwarf_the_penalty(x[members[:, group] > 0.0], expert.learner.penalty) or (
+        expert.leans is not None and dwarf_the_penalty(x, expert.leans.penalty)
+    )
+    if error.max() > TOLERANCE and dwarfed:
         found.count("known to be missed", int((error > TOLERANCE).sum()))
         return
     worst = int(np.argmax(error))
-    found.measure("error", float(error[worst]))
-    found.require(
-        error[worst] <= TOLERANCE, "advice", f"round {worst}: off by {error[worst]:.2g};", about
-    )
+    found.measure(f"{leaning}error", float(error[worst]))
+    text = f"round {worst}: off by {error[worst]:.2g};"
+    found.require(error[worst] <= TOLERANCE, f"{leaning}advice", text, about)
 
 
 def dwarf_the_penalty(x, penalty):

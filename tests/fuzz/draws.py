@@ -1,5 +1,6 @@
 """What programs draw: columns of every kind, learners, aggregators, models."""
 
+import datetime
 import inspect
 from typing import Any
 
@@ -110,6 +111,7 @@ def ridge(draw):
         penalty=choose(draw, [1.0, power_of_ten(draw, -3, 3), power_of_ten(draw, -9, 9)]),
         forward=bool(draw.random() < 0.4),
         forgetting=choose(draw, [1.0, 0.5, 0.9, 0.99, 0.9999], [6, 1, 1, 1, 1]),
+        everybody=choose(draw, [False, True, "only"], [3, 1, 1]),
     )
 
 
@@ -126,6 +128,63 @@ def learners(draw, one=ridge):
     """One learner of a kind or a few, and rarely one that is written in Python."""
     found: list[Any] = [one(draw) for _ in range(choose(draw, [1, 2, 3], [5, 2, 1]))]
     return [*found, Mean()] if draw.random() < 0.03 else found
+
+
+def makers(draw, texts, numbers, date, often=0.35):
+    """Makers of features: mostly none; of columns of text, of numbers, and one of dates.
+
+    Keys are few at times, and knots are set early: streams are short.
+    """
+    if draw.random() >= often:
+        return []
+    found: list[Any] = []
+    makes = [draw.random() < 0.4 for _ in range(4)]
+    if makes[0]:
+        parts = choose(draw, [("weekday",), ("hour", "elapsed"), ("month", "elapsed"), ()])
+        found.append(gw.calendar(date, parts=parts, aside=("day",)))
+    levels: list[Any] = [None, *texts, *(("weekday",) if makes[0] and "weekday" in parts else ())]
+    levels = [f"{date} {one}" if one == "weekday" else one for one in levels]
+    if makes[1] or not any(makes):
+        of = choose(draw, [None, *texts])
+        by = choose(draw, [one for one in levels if one is None or one != of])
+        keys = choose(draw, [1 << 16, 2])
+        found.append(past(draw, by, of, keys))
+    if makes[2] and texts:
+        strength = choose(draw, [10.0, 0.5, power_of_ten(draw, -9, 9)])
+        found.append(gw.encoded(choose(draw, list(texts)), strength, choose(draw, [1 << 16, 2])))
+    if makes[3]:
+        made = [name for one in found for name in one.fields if one.kind in ("past", "encoded")]
+        columns = [name for name in (*numbers, *made) if draw.random() < 0.5]
+        knots = choose(draw, [[(3, 2)], [(2, 1), (9, 4)], [(8, [0.05, 0.5, 0.95])]])
+        found.append(gw.hinges(columns or None, knots))
+    return found
+
+
+def past(draw, by, of, keys):
+    """The past of the label."""
+    lags: Any = choose(draw, [[1], [1, 2], [3], [1, 2, 3], []])
+    mean: Any = choose(draw, [[0.9], [0.5, 0.99], [1.0], []])
+    if not lags and not mean:
+        lags = [2]
+    return gw.past("y", lags, mean, by, of, rises=bool(draw.random() < 0.4), keys=keys)
+
+
+DATES = "moment", "day", "text"
+
+
+def dates(draw, rows, kind):
+    """Moments of one kind, mostly in order, and some of them missing."""
+    start = datetime.datetime(2023, 12, 29, 20, 15)
+    step = choose(draw, [1.0, 95.0, 1440.0, 43_200.0])
+    minutes = np.cumsum(draw.exponential(step, rows)).round()
+    minutes = minutes if draw.random() < 0.7 else draw.permutation(minutes)
+    found: list[Any] = [start + datetime.timedelta(minutes=one) for one in minutes.tolist()]
+    if kind == "day":
+        found = [one.date() for one in found]
+    elif kind == "text":
+        found = [one.isoformat() for one in found]
+    absent = choose(draw, [0.0, 0.0, 0.3])
+    return [None if draw.random() < absent else one for one in found]
 
 
 def predictions(draw, rows, low, high):

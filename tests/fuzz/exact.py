@@ -4,6 +4,7 @@ Nothing here uses groupwise, nor any decomposition in floating point of what is 
 """
 
 import math
+from contextlib import contextmanager
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -78,25 +79,21 @@ def decimals(values):
     return np.array([Decimal(x) for x in array.ravel().tolist()], object).reshape(array.shape)
 
 
-def ridge_advice(rows, labels, weights, penalty, forward, forgetting):
-    """The advice of a ridge learner before each round, by its definition.
+def ridge_rounds(rows, labels, weights, penalty, forgetting):
+    """Before each round of a ridge learner, by its definition: θ, P x and what is left of λ.
 
     A = λI + Σ w x xᵀ and b = Σ w y x over the earlier rounds, both times γʷ after a round of
     weight w; what is left of λ is made whole again where it has faded below a millionth.
     """
-    with localcontext() as context:
-        context.prec = DIGITS
-        context.Emin, context.Emax = -(10**9), 10**9
+    with precisely():
         x, y, w = decimals(rows), decimals(labels), decimals(weights)
         size, strength = x.shape[1], Decimal(1)
         full = Decimal(penalty)
         matrix = full * np.array(np.eye(size, dtype=int), object)
         moment = np.array([Decimal(0)] * size, object)
-        advice = []
+        found = []
         for row, label, weight in zip(x, y, w, strict=True):
-            theta, spread = solve(matrix, np.stack([moment, row], axis=1)).T
-            estimate = theta @ row
-            advice.append(estimate / (1 + weight * (spread @ row)) if forward else estimate)
+            found.append((*solve(matrix, np.stack([moment, row], axis=1)).T, strength * full))
             matrix = matrix + weight * np.outer(row, row)
             moment = moment + weight * label * row
             if forgetting < 1.0:
@@ -109,7 +106,45 @@ def ridge_advice(rows, labels, weights, penalty, forward, forgetting):
                         np.eye(size, dtype=int), object
                     )
                     strength = Decimal(1)
-        return [float(max(min(one, Decimal("1e300")), Decimal("-1e300"))) for one in advice]
+        return found
+
+
+def ridge_advice(rows, labels, weights, penalty, forward, forgetting):
+    """The advice of a ridge learner before each round: θ·x, or θ·x / (1 + w xᵀPx)."""
+    with precisely():
+        x, w = decimals(rows), decimals(weights)
+        advice = []
+        rounds = ridge_rounds(rows, labels, weights, penalty, forgetting)
+        for row, weight, (theta, product, _) in zip(x, w, rounds, strict=True):
+            estimate = theta @ row
+            advice.append(estimate / (1 + weight * (product @ row)) if forward else estimate)
+        return bounded(advice)
+
+
+def leaning_advice(rows, labels, weights, penalty, forgetting, everybody):
+    """The advice of one that leans to the model ``everybody`` has in its rounds: P (b + λθ)·x."""
+    with precisely():
+        advice = []
+        rounds = ridge_rounds(rows, labels, weights, penalty, forgetting)
+        for row, other, (theta, product, left) in zip(
+            decimals(rows), everybody, rounds, strict=True
+        ):
+            advice.append(theta @ row + left * (product @ other))
+        return bounded(advice)
+
+
+def bounded(advice):
+    """Decimals as doubles."""
+    return [float(max(min(one, Decimal("1e300")), Decimal("-1e300"))) for one in advice]
+
+
+@contextmanager
+def precisely():
+    """Decimals of many digits and of any size."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        context.Emin, context.Emax = -(10**9), 10**9
+        yield
 
 
 def orthonormal(rows):

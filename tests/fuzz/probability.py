@@ -59,7 +59,7 @@ class Trial(adversary.Trial):
             for share, one, other in parts
             if share > 0.0
         )
-        row = self.stream.features(ticket.row)
+        row = self.stream.defined(ticket)
         for name, weight in ticket.groups.items():
             own = self.books.setdefault(name, adversary.Books())
             own.add(weight, row, label, 1.0, lost, [])
@@ -78,9 +78,10 @@ class Trial(adversary.Trial):
         claims = [line for line in table if line["status"] in adversary.CLAIMED]
         for line in sorted(claims, key=adversary.slack)[:GROUPS]:
             own = self.books[line["group"]]
-            if len(own.rows) > WIDEST or len(own.rows[0]) > AT_MOST:
+            rows = own.numbers()
+            if len(rows) > WIDEST or len(rows[0]) > AT_MOST:
                 continue
-            low, high = best_logistic(own.rows, own.labels, own.weights, bound)
+            low, high = best_logistic(rows, own.labels, own.weights, bound)
             lost, total = math.fsum(own.lost), math.fsum(own.weights)
             near = ROUNDING * (1.0 + total) + 1e-6 * high
             about = (

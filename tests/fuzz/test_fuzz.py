@@ -11,7 +11,7 @@ import groupwise as gw
 from groupwise.regret.table import RegretTable
 from tests.fuzz import adversary, advice, equality, exact, expectation, hostile, probability
 from tests.fuzz.__main__ import PROGRAMS
-from tests.fuzz.exact import least_squares, ridge_advice
+from tests.fuzz.exact import leaning_advice, least_squares, ridge_advice, ridge_rounds
 from tests.fuzz.runner import Found, run, try_case
 
 CASES = {
@@ -146,6 +146,12 @@ def test_advice_that_is_a_little_off_is_found(monkeypatch):
     assert "advice" in kinds(advice.case, calm)
 
 
+def test_leaning_advice_that_is_a_little_off_is_found(monkeypatch):
+    real = exact.leaning_advice
+    monkeypatch.setattr(advice, "leaning_advice", lambda *given: [x + 3e-7 for x in real(*given)])
+    assert "leaning advice" in kinds(advice.case, range(12))
+
+
 def test_a_last_bit_is_found(monkeypatch):
     real = equality.replayed
 
@@ -210,3 +216,15 @@ def test_ridge_advice_agrees_with_the_library_on_calm_data(forward, forgetting):
     told = gw.replay(x, y, weights[:, None], learner=ridge, clip=False).advice
     expected = ridge_advice(x, y, weights, 0.5, forward, forgetting)
     assert np.asarray(told) == pytest.approx(np.array(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.3])
+def test_leaning_advice_agrees_with_the_library_on_calm_data(forgetting):
+    generator = np.random.default_rng(1)
+    x, y, weights = generator.normal(size=(40, 3)), generator.random(40), generator.random(40)
+    learners = [gw.learners.Ridge(0.5), gw.learners.Ridge(2.0, False, forgetting, "only")]
+    members = np.column_stack([np.ones(40), weights])
+    told = np.asarray(gw.replay(x, y, members, learner=learners, clip=False).advice)[1::2, 1]
+    everybody = [theta for theta, _, _ in ridge_rounds(x, y, np.ones(40), 0.5, 1.0)]
+    expected = leaning_advice(x, y, weights, 2.0, forgetting, everybody)
+    assert told == pytest.approx(np.array(expected), abs=1e-12)

@@ -290,6 +290,22 @@ def test_levels_beside_a_constant_are_proved():
             assert found["best_error"] <= 1e-9 * float(w @ y**2)
 
 
+@pytest.mark.parametrize("gap", [1e-6, 1e-7])
+def test_levels_beside_columns_that_are_nearly_the_same_are_proved(gap):
+    """As the time that went by since a moment, and since its day: noise is no dependence."""
+    generator = np.random.default_rng(3)
+    levels = one_hot(generator.integers([24, 7], size=(1500, 2)))
+    first = 10.0 + 0.01 * generator.random(1500)
+    second = first + gap * generator.normal(size=1500)
+    x = np.column_stack([np.ones(1500), first, second, levels])
+    y = np.clip(0.5 + 0.1 * generator.normal(size=1500), 0, 1)
+    found = gw.replay(x, y, np.ones((1500, 1))).regret()["0"]
+    assert found["status"] == "proved"
+    apart = np.column_stack([100.0 * (first - 10.0), (second - first) / gap, levels])
+    rest = y - apart @ np.linalg.lstsq(apart, y)[0]
+    assert found["best_loss"] == pytest.approx(float(rest @ rest), rel=1e-9)
+
+
 @pytest.mark.parametrize("gap", [1e-12, 1e-11])
 def test_what_cannot_be_told_is_not_proved(gap):
     """Two columns that are the same to eleven digits, and a label in what they differ by."""

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -152,13 +152,8 @@ def moment_of(value: Any, maker: Calendar) -> Moment | None:
         value = value.astype("M8[us]").item()
     timed = True
     if isinstance(value, str):
-        form = maker.format
         try:
-            if form is None:
-                moment, timed = datetime.datetime.fromisoformat(value.strip()), ":" in value
-            else:
-                moment = datetime.datetime.strptime(value.strip(), form)
-                timed = any(sign in form for sign in CLOCKS)
+            moment, timed = _written(value.strip(), maker.format)
         except ValueError:
             raise _no_date(maker, value) from None
     elif isinstance(value, datetime.datetime):
@@ -170,10 +165,21 @@ def moment_of(value: Any, maker: Calendar) -> Moment | None:
     if type(moment) is not datetime.datetime:  # which may be finer than microseconds
         exact = moment.hour, moment.minute, moment.second, moment.microsecond, moment.tzinfo
         moment = datetime.datetime(moment.year, moment.month, moment.day, *exact, fold=moment.fold)
-    plain = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    try:
+        plain = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:  # in UTC it is no year from 1 to 9999
+        raise _no_date(maker, value) from None
     clock = (moment.hour, 60 * moment.hour + moment.minute) if timed else (-1, -1)
     day = moment.day - 1, moment.weekday(), moment.month - 1
     return Moment(clock[0], *day, clock[1], (plain - EPOCH) // MICROSECOND)
+
+
+def _written(text: str, form: str | None) -> tuple[datetime.datetime, bool]:
+    """A date that is written out, and whether it has a time; ValueError where it is none."""
+    if form is None:
+        return datetime.datetime.fromisoformat(text), ":" in text
+    moment = datetime.datetime.strptime(text, form)
+    return moment, any(sign in form for sign in CLOCKS)
 
 
 def _no_date(maker: Calendar, value: object) -> FeatureError:
@@ -255,7 +261,11 @@ class CalendarMemory:
     def settle(self, row: Mapping[str, Any], made: Mapping[str, Any], label: float) -> None:
         """Take note of the first date."""
         if self.origin is None:
-            moment = moment_of(row[self.maker.column], self.maker)
+            value, maker = row[self.maker.column], self.maker
+            try:
+                moment = moment_of(value, maker)
+            except FeatureError:  # a ticket that passed through text writes dates as ISO 8601 does
+                moment = moment_of(value, replace(maker, format=None))
             self.origin = None if moment is None else moment.moment
 
     def of_frame(self, table: Table, labels: Floats) -> "CalendarMemory":

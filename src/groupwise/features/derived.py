@@ -96,12 +96,13 @@ class Derived:
         self.forbids = tuple(dict.fromkeys(name for maker in makers for name in maker.forbids))
         self._check_names(() if declared is None else tuple(declared))
         _, ranges, hashed = read_declared(declared)
+        most = 1.0 if loss.ranged else LARGEST_LABEL
         setting = Setting(
             declared=None if declared is None else tuple(declared),
             apart=frozenset([*groups.weight_columns, *self.takes, *hashed, *apart]),
             ranges=ranges,
             middle=0.5 if loss.ranged else 0.0,
-            largest=1.0 if loss.ranged else LARGEST_LABEL,
+            largest=max(map(abs, loss.advice_range)) if loss.widened else most,
         )
         self.memories: list[Memory] = [maker.start(setting) for maker in self.makers]
 
@@ -117,6 +118,13 @@ class Derived:
                     f"{name!r} is the label of gw.past, and is not known when a row is predicted. "
                     "Take it off the features."
                 )
+        for place, maker in enumerate(self.makers):
+            for later in self.makers[place:]:
+                for name in set(maker.reads) & set(later.fields):
+                    raise FeatureError(
+                        f"gw.{maker.kind} reads {name!r}, which gw.{later.kind} makes only after "
+                        f"it. Put gw.{later.kind} before it in features."
+                    )
         bent = [one.columns for one in self.makers if isinstance(one, Hinges)]
         columns = [name for one in bent for name in one or ()]
         if len(bent) > 1 and (None in bent or len(set(columns)) < len(columns)):

@@ -34,7 +34,7 @@ from groupwise.features.declared import (
 )
 from groupwise.features.frames import encode_frame
 from groupwise.groups import FrameMembership, Groups, Member
-from groupwise.groups.values import is_missing, value_name
+from groupwise.groups.values import as_float, is_missing, value_name
 from groupwise.protocols import NOTHING, Row
 
 Numbers = TypeVar("Numbers", float, Floats)
@@ -46,6 +46,12 @@ _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)
 _LAYOUTS = 64
 _REMEMBERED_GROUPS = 1 << 16
 
+PLAIN = (float, int)
+"""Sums of these are exact or close; whoever has others among them has a sum of another type."""
+_UNUSUAL = (KeyError, TypeError, ValueError, ArithmeticError, struct.error)
+"""What the quick way runs into where it is not for a row."""
+INDICATOR = "indicator"
+"""What may be made of a missing value."""
 _NO_LEVELS = Levels()
 _as_row = tuple.__new__  # what Row(...) does, without its frame
 
@@ -70,6 +76,8 @@ class Encoder:
         feature of their own. Further ones are hashed into as many columns; of a field that is named
         in ``features`` they are an error. None for no bound.
     apart : fields that are no features as they are, where ``features`` is None.
+    missing : "indicator" for a 0/1 feature beside each field that says whether its value, which is
+        then 0, is missing; without it, such a value is an error as a rule.
 
     >>> from groupwise.groups import Groups, by
     >>> groups = Groups([by("sex")], always_on=True)
@@ -91,7 +99,10 @@ class Encoder:
         intercept: bool = False,
         max_levels: int | None = COLUMNS,
         apart: Iterable[str] = (),
+        missing: str | None = None,
     ) -> None:
+        if missing not in (None, INDICATOR):
+            raise FeatureError(f"missing={missing!r}. Give {INDICATOR!r}, or None for an error.")
         if max_levels is not None and (not is_finite(max_levels, int) or max_levels < 1):
             raise FeatureError(f"max_levels={max_levels!r}. Give 1 or more, or None for no bound.")
         self._given = features
@@ -102,6 +113,8 @@ class Encoder:
         self.intercept = bool(intercept)
         self.groups = groups
         self._apart = tuple(apart)
+        self.fills = missing is not None
+        """Is a missing value a 0 with an indicator?"""
         self.apart = frozenset((*groups.weight_columns, *self._apart))
         """Fields that are no features where every field is one."""
         self.names: list[str] = []
@@ -188,14 +201,14 @@ class Encoder:
         ):
             try:
                 return self._encode_known(layout, row, awake)
-            except (KeyError, TypeError, OverflowError, struct.error):
+            except _UNUSUAL:
                 pass  # other fields than last time, or something new or wrong
         if isinstance(row, Mapping):
             layout = self._last = self._layouts.get(self._layout_key(row, derived))
             if layout is not None:
                 try:
                     return self._encode_known(layout, row, awake)
-                except (KeyError, TypeError, OverflowError, struct.error):
+                except _UNUSUAL:
                     pass  # the careful way finds what is new or wrong
         return self._encode_carefully(row, awake, derived)
 
@@ -218,12 +231,17 @@ class Encoder:
     def _encode_known(self, layout: Layout, row: Mapping[str, Any], awake: Sequence[Member]) -> Row:
         """Encode a row of plain values, nothing new in it; an error when it is not so simple."""
         numbers = layout.get(row)
+        total = sum(numbers)  # a TypeError where one is text
+        if type(total) not in PLAIN:  # of other kinds, some with fewer digits
+            numbers = [as_float(number) for number in numbers]
+            total = sum(numbers)  # a TypeError where one is none
         if layout.ranges:
             numbers = [
                 (number - low) / span
                 for number, (low, span) in zip(numbers, layout.ranges, strict=True)
             ]
-        if not -LARGEST < sum(numbers) < LARGEST:  # also where one is not a number
+            total = sum(numbers)
+        if not -LARGEST < total < LARGEST:  # also where one is not a number
             raise OverflowError
         if not layout.texts and not self.indicators:
             indices, order, write, constant = layout.plain
@@ -264,7 +282,9 @@ class Encoder:
         found: dict[int, float] = {0: 1.0} if self.intercept else {}
         for field, value in self._fields(row, derived):
             cell = self.cell(field, value, self.kinds.get(field))
-            if isinstance(cell, str):
+            if cell != cell:
+                found[self._number(Feature("missing", field), new)] = 1.0
+            elif isinstance(cell, str):
                 kinds[field] = "text"
                 found[self._number(self.level(field, cell), new)] = 1.0
             elif cell is not None:
@@ -341,7 +361,9 @@ class Encoder:
                 yield field, row[field]
 
     def cell(self, field: str, value: Any, kind: FieldKind | None) -> float | str | None:
-        """Read one value: a number, a level, or None where there is nothing to encode."""
+        """Read one value: a number, a level, None for nothing, or NaN, which has an indicator."""
+        if self.fills and is_missing(value):
+            return math.nan
         if field in self.declared_hashed and not is_missing(value):
             try:
                 return value_name(value, field)
@@ -356,7 +378,8 @@ class Encoder:
             if optional and (kind == "text" or (kind is None and not isinstance(value, _NUMBERS))):
                 return None
             raise self._unusable(field, value)
-        if not isinstance(value, _NUMBERS):
+        number = as_float(value)
+        if number is None:
             raise FeatureError(
                 f"Field {field!r} holds {value!r} of type {type(value).__name__}, neither number "
                 "nor text. Convert it, or name the fields to use with features=[...]; dates are "
@@ -364,7 +387,7 @@ class Encoder:
             )
         if kind == "text":
             raise changed_kind(field, value, kind)
-        number = self._scaled(field, value)
+        number = self.scale(field, number)
         if not abs(number) <= LARGEST:
             raise self._unusable(field, value)
         return number
@@ -373,21 +396,20 @@ class Encoder:
         """The error for a row that holds a number beyond all bounds."""
         cells = self._fields(row, derived)
         fields = [(field, value) for field, value in cells if type(value) is not str]
-        return self._unusable(*max(fields, key=lambda cell: abs(self._scaled(*cell))))
+        return self._unusable(*max(fields, key=lambda cell: self._size(*cell)))
 
     def scale(self, field: str, values: Numbers) -> Numbers:
         """Scale a value, or all of a column."""
         low, high = self._bounds.get(field, (0.0, 1.0))
         return (values - low) / (high - low)
 
-    def _scaled(self, field: str, value: Any) -> float:
-        try:
-            return self.scale(field, float(value))
-        except OverflowError:
-            return math.inf
+    def _size(self, field: str, value: Any) -> float:
+        return abs(self.scale(field, as_float(value) or 0.0))
 
     def _unusable(self, field: str, value: object) -> FeatureError:
         advice = "Fill it in" if self.declared is not None else "Fill it in, or leave the field out"
+        if is_missing(value):
+            advice += f"; missing={INDICATOR!r} makes it a 0, with a feature that says so"
         return FeatureError(
             f"Field {field!r} is {value!r}, and a feature is a finite number of at most 1e100. "
             f"{advice}."
@@ -452,6 +474,7 @@ class Encoder:
             "max_levels": self.max_levels,
             "features": features,
             **({"apart": list(self._apart)} if self._apart else {}),
+            **({"missing": INDICATOR} if self.fills else {}),
         }
 
     @classmethod
@@ -459,7 +482,8 @@ class Encoder:
         """Make the encoder again whose ``to_dict`` gave the state."""
         declared = declared_from_json(state["declared"])
         later = state.get("intercept", False), state.get("max_levels"), state.get("apart", ())
-        encoder = cls(declared, state["indicators"], groups, *later)  # groupwise 0.1 had none
+        parts = *later, state.get("missing")  # groupwise 0.1 had none
+        encoder = cls(declared, state["indicators"], groups, *parts)
         encoder.restore(state)
         return encoder
 

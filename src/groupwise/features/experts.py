@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ import numpy as np
 from groupwise.arrays import Vector
 from groupwise.errors import FeatureError
 from groupwise.groups.columns import Column, Kind, Table
+from groupwise.groups.values import as_float
 from groupwise.losses import Loss
-
-_NUMBERS = (int, float, np.integer, np.floating, Decimal)
 
 
 class Experts:
@@ -39,7 +37,7 @@ class Experts:
         """The predictions of a row, scaled."""
         found = [self._number(row, name) for name in self.columns]
         if self.clip:
-            low, high = self.loss.low, self.loss.high
+            low, high = self.loss.reach
             found = [low if one < low else high if one > high else one for one in found]
         return np.array([(one - self._low) / self._span for one in found])
 
@@ -69,7 +67,7 @@ class Experts:
     def _scaled(self, found: Vector) -> Vector:
         """The same as for one row."""
         if self.clip:
-            low, high = self.loss.low, self.loss.high
+            low, high = self.loss.reach
             found = np.where(found < low, low, np.where(found > high, high, found))
         with np.errstate(over="ignore"):  # what is too large is refused with all other advice
             return (found - self._low) / self._span
@@ -106,13 +104,9 @@ class Experts:
         if type(value) is float and -math.inf < value < math.inf:
             return value
         truth = isinstance(value, (bool, np.bool_))
-        if self.loss.booleans if truth else isinstance(value, _NUMBERS):
-            try:
-                number = float(value)
-            except OverflowError:
-                number = math.inf
-            if math.isfinite(number):
-                return number
+        number = as_float(value)
+        if number is not None and math.isfinite(number) and (self.loss.booleans or not truth):
+            return number
         raise FeatureError(
             f"Field {name!r} is {value!r}, and an expert predicts a finite number in every row. "
             "Leave out the rows without a prediction, or fill it in with another model's."

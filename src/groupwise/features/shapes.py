@@ -3,7 +3,6 @@
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -14,7 +13,7 @@ from groupwise.errors import FeatureError, is_finite
 from groupwise.features.declared import Floats
 from groupwise.features.makers import Arrays, Setting, field_of, names_in
 from groupwise.groups.columns import Booleans, Column, Table
-from groupwise.groups.values import is_missing, value_name
+from groupwise.groups.values import as_float, is_missing, value_name
 
 KNOTS = ((256, (0.05, 0.275, 0.5, 0.725, 0.95)),)
 """After so many rows, knots at these quantiles. The tails matter; more knots gain little."""
@@ -93,13 +92,13 @@ def hinges(
 
     x is the field as the model has it: scaled, where a range is declared for it. Where none is,
     the hinge is divided by a power of 2 that is at least the range of these values. Once a field
-    was settled in so many rows, knots are put at quantiles of its values, to 8 binary digits, and
-    stay: the difference is then an exact one as a rule, so that where a group lies on one side of a
-    knot, its columns are dependent to the last digit, and hindsight can tell. At a later
-    stage only quantiles are added that no earlier stage had. A knot lies strictly inside the range
-    of these values, so that a field that is constant or 0/1 has none. A knot that is set along the
-    stream is a feature that was 0 before: the best linear model in hindsight is one of all features
-    that there are by then.
+    was settled in so many rows, knots are put at quantiles of its values, to 8 binary digits (of
+    their own, or of the range of these values where that is finer), and stay: the difference is
+    then an exact one as a rule, so that where a group lies on one side of a knot, its columns are
+    dependent to the last digit, and hindsight can tell. At a later stage only quantiles are added
+    that no earlier stage had. A knot lies strictly inside the range of these values, so that a
+    field that is constant or 0/1 has none. A knot that is set along the stream is a feature that
+    was 0 before: the best linear model in hindsight is one of all features that there are by then.
 
     Parameters
     ----------
@@ -137,10 +136,10 @@ def above(x: Number, knot: Knot) -> Number:
     return ((x - knot.low) / knot.span - knot.place) / knot.unit
 
 
-def coarse(x: float) -> float:
-    """A number to so many binary digits."""
-    part, power = math.frexp(x)
-    return math.ldexp(round(math.ldexp(part, DIGITS)), power - DIGITS)
+def coarse(x: float, width: float) -> float:
+    """A number to so many binary digits of its own, or of a width where that is finer."""
+    power = min(math.frexp(x)[1], math.frexp(width)[1]) - DIGITS
+    return math.ldexp(round(math.ldexp(x, -power)), power)
 
 
 def heights(x: Floats, knot: Knot) -> Floats:
@@ -152,15 +151,8 @@ def heights(x: Floats, knot: Knot) -> Floats:
 def number_in(value: Any) -> float | None:
     """A value as a number that can be computed with; None where it is none."""
     if type(value) is not float:
-        if isinstance(value, (bool, np.bool_)):
-            return None
-        if not isinstance(value, (int, float, np.integer, np.floating, Decimal)):
-            return None
-        try:
-            value = float(value)
-        except (OverflowError, ValueError):
-            return None
-    return value if -LARGEST <= value <= LARGEST else None
+        value = None if isinstance(value, (bool, np.bool_)) else as_float(value)
+    return value if value is not None and -LARGEST <= value <= LARGEST else None
 
 
 class Numbers(NamedTuple):
@@ -245,18 +237,18 @@ class HingesMemory:
         unit = 1.0
         if field not in self.setting.ranges:
             unit = math.ldexp(1.0, math.frexp(high - low)[1])
-        before = [one for rows, had in self.maker.knots if rows < len(values) for one in had]
-        places: list[float] = []
-        had = {knot.name for knot in self.knots.get(field, ())}
-        found = []
+        span, had = most - least, self.knots.get(field, ())
+        before = [one for rows, some in self.maker.knots if rows < len(values) for one in some]
+        found: list[Knot] = []
+        ends, width = ((low - least) / span, (high - least) / span), (high - low) / span
         for quantile in self.stages[len(values)]:
             place = float(values[int(quantile * len(values))])
             name = f"{field} above {value_name(place, field)}"
-            again = quantile in before or place in places or name in had
-            if low < place < high and not again and name not in taken:
-                places.append(place)
-                knot = coarse((place - least) / (most - least))
-                found.append(Knot(name, least, most - least, knot, unit))
+            at = coarse((place - least) / span, width)
+            inside = low < place < high and ends[0] < at < ends[1]
+            again = any(at == one.place or name == one.name for one in (*had, *found))
+            if inside and not again and quantile not in before and name not in taken:
+                found.append(Knot(name, least, span, at, unit))
         return found
 
     def fix(self, field: str, knots: Sequence[Knot]) -> None:

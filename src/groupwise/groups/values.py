@@ -1,6 +1,7 @@
 """How a value is written in a name, and which values count as missing."""
 
 import datetime
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -24,6 +25,9 @@ REMEMBERED_TYPES: tuple[type, ...] = (
 
 # Known by name, so that pandas is not imported to recognise its missing values.
 _MISSING_TYPE_NAMES = frozenset({"NAType", "NaTType"})
+
+# What float() reads, or would cut a part off, though it is no number.
+_NO_NUMBERS = (str, bytes, bytearray, np.timedelta64, np.datetime64, np.complexfloating)
 
 
 def is_missing(value: object) -> bool:
@@ -55,7 +59,7 @@ def value_name(value: object, column: str) -> str:
         return str.__str__(value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (int, np.integer)):
+    if is_number(value) and isinstance(value, (int, np.integer)):
         return str(int(value))
     if isinstance(value, (float, np.floating, Decimal)):
         number = float(value)
@@ -79,7 +83,23 @@ def is_number(value: object) -> bool:
     (True, False, False)
     """
     numbers = (int, float, np.integer, np.floating, Decimal)
-    return isinstance(value, numbers) and not isinstance(value, bool)
+    return isinstance(value, numbers) and not isinstance(value, (bool, np.timedelta64))
+
+
+def as_float(value: Any) -> float | None:
+    """A number of any kind as a float, infinite where it is too large; None where it is none.
+
+    >>> as_float(Decimal("1.5")), as_float(True), as_float("1.5"), as_float(10**400)
+    (1.5, 1.0, None, inf)
+    """
+    if isinstance(value, _NO_NUMBERS):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        return None
 
 
 def comparable(value: Any) -> Any:

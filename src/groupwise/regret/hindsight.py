@@ -26,6 +26,7 @@ bound holds for all models again; where one is not, ``best`` is uncertain.
 """
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -48,10 +49,13 @@ REACH = 1000.0
 What terms of a thousand times the labels' size leave there after they have cancelled is at most a
 few 1e-11 of it.
 """
-NOTHING, NEAR, CLOSE, SIMPLE = 1e-8, 1e-8, 1e-9, 1 << 13
-"""A coefficient of a dependence that is less than this is none; how close it must be to a ratio of
-numbers, or to a fraction; and how large the denominator of that may be. Wrong guesses do no harm:
-the sketches tell."""
+NOTHING = 1e-8, 1e-6, 1e-4
+"""A coefficient of a dependence that is less than the first of these is none, or else than the
+next: columns that are nearly the same have large ones that nearly cancel, and are noise."""
+CLOSE, SIMPLE = 0.1, 1 << 13
+"""As close as these a coefficient must be to a ratio of numbers, or ten times as close to a
+fraction; and how large the denominator of that may be. Wrong guesses do no harm: the sketches
+tell."""
 SURE, SURE_OF_BEST = 1e-9, 1e-6
 """An error is no matter if it is below so much of 1 + Σ w y² plus so much of the best loss."""
 
@@ -247,22 +251,30 @@ class Factor:
         columns = np.flatnonzero(used).tolist()
         free, bound, shares = _spanning(kept)
         for i, share in zip(bound.tolist(), shares.T, strict=True):
-            terms = {columns[i]: Fraction(-1)}
-            for j, part in zip(free.tolist(), share.tolist(), strict=True):
-                if abs(part) > NOTHING:
-                    value = float(part * lengths[i] / lengths[j])
-                    terms[columns[j]] = self._fraction(value, columns[i])
-            if min(terms) < self.firm or not vanishes(terms, self.sketch):
+            parts = {columns[j]: part for j, part in zip(free.tolist(), share, strict=True)}
+            sizes = {columns[j]: lengths[i] / lengths[j] for j in free.tolist()}
+            guesses = (self._guess(columns[i], parts, sizes, nothing) for nothing in NOTHING)
+            if not any(min(one) >= self.firm and vanishes(one, self.sketch) for one in guesses):
                 return False
         return True
 
-    def _fraction(self, value: float, column: int) -> Fraction:
+    def _guess(
+        self, column: int, parts: Mapping[int, float], sizes: Mapping[int, float], nothing: float
+    ) -> dict[int, Fraction]:
+        """What a combination of columns that leaves nothing of one is likely to be."""
+        terms = {column: Fraction(-1)}
+        for other, part in parts.items():
+            if abs(part) > nothing:
+                terms[other] = self._fraction(float(part * sizes[other]), column, nothing)
+        return terms
+
+    def _fraction(self, value: float, column: int, near: float) -> Fraction:
         """The exact number that a coefficient of a column is likely to be."""
         own, numbers = float(self.sample[column]), self.sample[self.sample != 0.0]
         far = np.abs(np.abs(own / numbers) - abs(value))
-        if own == 0.0 or far.min() > NEAR * abs(value):
+        if own == 0.0 or far.min() > near * abs(value):
             simple = Fraction(value).limit_denominator(SIMPLE)
-            if abs(float(simple) - value) <= CLOSE * abs(value):
+            if abs(float(simple) - value) <= CLOSE * near * abs(value):
                 return simple
             part, power = math.frexp(value)  # or few binary digits, as knots have
             return Fraction(round(part * SIMPLE)) * Fraction(2) ** power / SIMPLE
