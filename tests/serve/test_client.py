@@ -137,6 +137,8 @@ async def test_wide_rows_are_sent_in_more_requests(file):
 
 def test_what_is_not_the_service_is_said_so():
     page = httpx.MockTransport(lambda request: httpx.Response(200, text="<html>a proxy</html>"))
-    with Client("http://127.0.0.1", model="costs", transport=page) as client:
-        with pytest.raises(ClientError, match="no JSON"):
-            client.regret()
+    with (
+        Client("http://127.0.0.1", model="costs", transport=page) as client,
+        pytest.raises(ClientError, match="no JSON"),
+    ):
+        client.regret()

@@ -9,7 +9,6 @@ from contextlib import suppress
 
 import pytest
 
-from groupwise.serve import engine as engines
 from groupwise.serve import service as services
 from groupwise.serve.access import new_token
 from groupwise.serve.engine import Ageing, load
@@ -240,7 +239,7 @@ async def test_a_clock_that_is_set_back(file, monkeypatch):
         assert (await predicted(client, "a", one)).is_success
         engine, now = app.service.engines["costs"], time.time
         assert not engine.is_due
-        monkeypatch.setattr(engines.time, "time", lambda: now() - 86_400.0)
+        monkeypatch.setattr(time, "time", lambda: now() - 86_400.0)
         assert engine.is_due
         await engine.snapshot()
         assert not engine.is_due

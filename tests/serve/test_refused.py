@@ -178,8 +178,8 @@ async def test_odd_ids_and_long_texts(file):
         is_problem(await client.get(f"{PATH}/tickets/%00"), 400, "malformed")
         await client.post(f"{PATH}/predict", json={"id": "a", "row": good})
         long = "x" * 500_000
-        given = [{"id": "a", "label": long}]
-        found = (await client.post(f"{PATH}/labels", json=given)).json()["labels"]
+        wrong = [{"id": "a", "label": long}]
+        found = (await client.post(f"{PATH}/labels", json=wrong)).json()["labels"]
         assert found[0]["outcome"] == "invalid"
         assert len(found[0]["detail"]) < 5_000
         refused = await client.post(f"{PATH}/predict", json={"row": {**good, "age": long}})

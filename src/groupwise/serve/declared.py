@@ -18,7 +18,6 @@ from groupwise.groups.text import DATE_WORD, ENCODED_WORD, HASHED_WORD
 from groupwise.losses import Loss, Square
 from groupwise.model import Groupwise
 
-
 DEEPEST = 100
 """Keys within keys; what reads TOML takes a time that grows with the square of them."""
 

@@ -369,9 +369,8 @@ class Engine:
             recent = [*frozen.recent.values()]
             for first in range(0, len(recent), ANSWERS):
                 some = [one.to_answer() for one in recent[first : first + ANSWERS]]
-                for one in some:  # before the store can be the only one that knows them
-                    if one.key is not None:
-                        self._seen.add(one.key)
+                for key in (answer.key for answer in some if answer.key is not None):
+                    self._seen.add(key)  # before the store can be the only one that knows it
                 await self._committer.run(lambda s, some=some: s.put_answers(*written, some))  # type: ignore[misc]
             check = hashlib.sha256(content).hexdigest()
             record = SnapshotRecord(frozen.seq, time.time(), digest, check)

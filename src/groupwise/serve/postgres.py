@@ -173,8 +173,8 @@ class PostgresStore(SqlStore):
         with self._writing() as cursor:
             me = cursor.execute(ME).fetchall()[0][0]
             found = cursor.execute(
-                f"SELECT name, fence, holder, expires > {NOW}, EXISTS (SELECT 1 FROM pg_stat_activity "
-                "WHERE pid || ' since ' || backend_start = holder) "
+                f"SELECT name, fence, holder, expires > {NOW}, EXISTS (SELECT 1 "
+                "FROM pg_stat_activity WHERE pid || ' since ' || backend_start = holder) "
                 "FROM models WHERE model = %s FOR UPDATE",
                 (model,),
             ).fetchone()
