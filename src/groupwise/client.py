@@ -5,6 +5,7 @@ that a request whose answer was lost may be repeated. Labels are of ids.
 """
 
 import asyncio
+import json
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +24,8 @@ PAUSE, LONGEST = 0.1, 5.0
 AGAIN = (502, 503, 504, 507)
 """What may pass."""
 MANY = 1_000
+ROOM = 1_000_000
+"""Items and bytes of a request."""
 
 
 class ClientError(GroupwiseError):
@@ -78,12 +81,18 @@ def _pauses() -> Iterator[float]:
 def _pause(response: "httpx.Response | None", pause: float) -> float:
     """As long as the service asks for, if it does."""
     asked = "" if response is None else response.headers.get("retry-after", "")
-    return max(pause, min(float(asked), LONGEST)) if asked.isdigit() else pause
+    return max(pause, min(float(asked), LONGEST)) if asked.isdecimal() else pause
 
 
 def _checked(response: "httpx.Response") -> Any:
     if response.is_success:
-        return response.json() if response.content else None
+        try:
+            return response.json() if response.content else None
+        except ValueError:
+            raise ClientError(
+                f"{response.url} answers something that is no JSON. Is groupwise serve there?",
+                response.status_code,
+            ) from None
     try:
         problem = response.json()
         said = f"{problem['title']}: {problem['detail']}"
@@ -97,9 +106,26 @@ def _unreachable(url: object, error: Exception) -> ClientError:
 
 
 def _parts(items: Iterable[Any]) -> Iterator[list[Any]]:
-    every = list(items)
-    for start in range(0, len(every), MANY):
-        yield every[start : start + MANY]
+    """So many items as a request may have, and no more than it has room for."""
+    part: list[Any] = []
+    room = ROOM
+    for item in items:
+        size = _size(item)
+        if part and (len(part) == MANY or size > room):
+            yield part
+            part, room = [], ROOM
+        part.append(item)
+        room -= size
+    if part:
+        yield part
+
+
+def _size(item: Any) -> int:
+    """Bytes that an item takes in a request."""
+    try:
+        return len(json.dumps(item, ensure_ascii=False, allow_nan=False).encode()) + 2
+    except (TypeError, ValueError) as error:
+        raise ClientError(f"This cannot be sent: {error}. Give numbers, text, or None.") from error
 
 
 def _predicted(answers: list[dict[str, Any]]) -> list[Predicted]:
@@ -183,8 +209,9 @@ class Client(_Requests):
         every = [dict(row) for row in rows]
         names = [None] * len(every) if ids is None else [*ids]
         found: list[Predicted] = []
-        for part in _parts(zip(every, names, strict=True)):
-            body = {"rows": [_body(row, id) for row, id in part]}
+        bodies = [_body(row, id) for row, id in zip(every, names, strict=True)]
+        for part in _parts(bodies):
+            body = {"rows": part}
             answer = self.ask("POST", self.path("/predict/batch"), json=body)
             found += _predicted(answer["predictions"])
         return found
@@ -283,8 +310,9 @@ class AsyncClient(_Requests):
         every = [dict(row) for row in rows]
         names = [None] * len(every) if ids is None else [*ids]
         found: list[Predicted] = []
-        for part in _parts(zip(every, names, strict=True)):
-            body = {"rows": [_body(row, id) for row, id in part]}
+        bodies = [_body(row, id) for row, id in zip(every, names, strict=True)]
+        for part in _parts(bodies):
+            body = {"rows": part}
             answer = await self.ask("POST", self.path("/predict/batch"), json=body)
             found += _predicted(answer["predictions"])
         return found
@@ -321,4 +349,4 @@ class AsyncClient(_Requests):
 def _quoted(id: str) -> str:
     from urllib.parse import quote
 
-    return quote(id, safe="")
+    return quote(id, safe="") if id.strip(".") else id.replace(".", "%2E")

@@ -115,3 +115,30 @@ async def _never_reached():
                 await client.predict({})
         finally:
             clients.TRIES = tries
+
+
+@asynchronous
+async def test_wide_rows_are_sent_in_more_requests(file):
+    draw = random.Random(1)
+    settings = SETTINGS.replace("features = {", 'features = { note = "hashed",')
+    async with inside(file) as (app, _):
+        transport = httpx.ASGITransport(app)
+        async with AsyncClient("http://127.0.0.1", model="costs", transport=transport) as client:
+            await client.create(settings)
+            rows = [{**row(draw), "note": "ü" * 40_000} for _ in range(30)]
+            found = await client.predict_many(rows, ids=[f"w{number}" for number in range(30)])
+            assert [one.ticket for one in found] == [*range(30)]
+            with pytest.raises(ClientError, match="cannot be sent"):
+                await client.predict_many([{**rows[0], "age": float("nan")}])
+            for name in (".", "..", "a/../b"):
+                await client.predict(rows[0], id=name)
+                assert (await client.ticket(name))["answer"]["id"] == name
+
+
+def test_what_is_not_the_service_is_said_so():
+    page = httpx.MockTransport(lambda request: httpx.Response(200, text="<html>a proxy</html>"))
+    with (
+        Client("http://127.0.0.1", model="costs", transport=page) as client,
+        pytest.raises(ClientError, match="no JSON"),
+    ):
+        client.regret()

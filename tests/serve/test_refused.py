@@ -7,7 +7,7 @@ import pytest
 
 from groupwise.serve import app as served
 from groupwise.serve.bodies import BODY
-from tests.serve.running import PATH, asynchronous, inside, is_problem, made, row
+from tests.serve.running import PATH, SETTINGS, asynchronous, inside, is_problem, made, row
 
 
 async def _chunks(content: bytes):
@@ -86,7 +86,6 @@ async def test_what_the_model_refuses(file):
         good = row(random.Random(1))
         for bad, said in (
             ({**good, "age": "old"}, "'age'"),
-            ({**good, "age": None}, "'age'"),
             ({name: good[name] for name in ("sex", "smoker", "age")}, "'bmi'"),
             ({}, "'sex'"),
         ):
@@ -163,3 +162,42 @@ async def test_a_model_that_fails_midway_goes_back_to_what_is_durable(file, monk
         body = {"id": "c", "row": good}
         found = (await client.post(f"{PATH}/predict", json=body)).json()
         assert found["ticket"] == (2 if kind == "predict" else 1)
+
+
+@asynchronous
+async def test_odd_ids_and_long_texts(file):
+    async with inside(file) as (_, client):
+        await made(client)
+        good = row(random.Random(1))
+        for name in ("a\n", "\n", "a\x7f"):
+            body = {"id": name, "row": good}
+            is_problem(await client.post(f"{PATH}/predict", json=body), 400, "malformed")
+            given = {"id": name, "label": 1.0}
+            is_problem(await client.post(f"{PATH}/labels", json=given), 400, "malformed")
+        is_problem(await client.get(f"{PATH}/tickets/%00"), 400, "malformed")
+        await client.post(f"{PATH}/predict", json={"id": "a", "row": good})
+        long = "x" * 500_000
+        wrong = [{"id": "a", "label": long}]
+        found = (await client.post(f"{PATH}/labels", json=wrong)).json()["labels"]
+        assert found[0]["outcome"] == "invalid"
+        assert len(found[0]["detail"]) < 5_000
+        refused = await client.post(f"{PATH}/predict", json={"row": {**good, "age": long}})
+        assert len(is_problem(refused, 422, "invalid")) < 5_000
+
+
+@asynchronous
+async def test_the_head_of_a_stream_ends(file):
+    async with inside(file) as (_, client):
+        await made(client)
+        found = await client.head(f"{PATH}/stream")
+        assert found.headers["content-type"].startswith("text/event-stream")
+
+
+@asynchronous
+async def test_settings_that_would_take_for_ever(file):
+    async with inside(file) as (_, client):
+        for text in (".".join(["a"] * 50_000) + " = 1", "x = " + "[" * 100_000):
+            refused = await client.put(PATH, content=text)
+            assert "nested too deeply" in is_problem(refused, 422, "invalid")
+        edges = ", ".join(f"{one}.5" for one in range(300))
+        await made(client, SETTINGS.replace("35.0, 50.0", edges))

@@ -3,11 +3,13 @@
 import json
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 import groupwise as gw
 from groupwise import archive
+from groupwise.serve.errors import StoreError
 from groupwise.serve.state import OURS, TICKETS, State
 from groupwise.snapshot import restored
 from groupwise.ticket import Ticket
@@ -121,3 +123,63 @@ def test_a_ticket_from_text_is_still_one_of_the_model():
     again = State.thawed(state.freeze().to_bytes()[0], "a snapshot")
     assert again.tickets[number].to_json() == text
     again.model.learn(Ticket.from_json(text), labels[0])
+
+
+def test_rows_are_the_same_whatever_order_and_kind_of_number():
+    state = State(MODELS["numbers"]())
+    issued, _, _ = state.predict("a", {"sex": "male", "age": 41, "b": True, "n": None}, at=0.0)
+    again = State.thawed(state.freeze().to_bytes()[0], "a snapshot")
+    settled = State.thawed(state.freeze().to_bytes()[0], "a snapshot")
+    settled.settle(settled.open[0], b"0.5", at=1.0)
+    for one, known in ((state, issued), (again, again.open[0]), (settled, settled.recent[0])):
+        assert one.is_for(known, {"n": None, "b": True, "age": 41.0, "sex": "male"})
+        others: tuple[dict[str, Any], ...] = (
+            {"sex": "male", "age": 41, "b": 1, "n": None},
+            {"sex": "male", "age": 41, "b": "true", "n": None},
+            {"sex": "male", "age": "41", "b": True, "n": None},
+            {"sex": "male", "age": 41.5, "b": True, "n": None},
+            {"sex": "male", "age": 41, "b": True},
+            {"sex": "male", "age": 41, "b": True, "n": 0},
+        )
+        assert not any(one.is_for(known, other) for other in others)
+    big, _, _ = state.predict("b", {"sex": "male", "age": 41, "x": 1e90}, at=0.0)
+    assert state.is_for(big, {"sex": "male", "age": 41, "x": 1e90})
+    assert not state.is_for(big, {"sex": "male", "age": 41, "x": 2**63 - 1})
+
+
+def _with(change):
+    """A snapshot in which something of the tickets was changed."""
+    header, arrays = archive.from_bytes(filled("numbers")[0].freeze().to_bytes()[0], "one")
+    tickets = msgspec.msgpack.decode(arrays[TICKETS].tobytes())
+    found = change(header[OURS], tickets, header)
+    content = msgspec.msgpack.encode(tickets) if found is None else found
+    return archive.to_bytes(header, {**arrays, TICKETS: np.frombuffer(content, np.uint8)})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ours, tickets, header: b"\xdd\xff\xff\xff\xff",
+        lambda ours, tickets, header: b"\xdd\x00\x00\x00\x01" + b"\x91" * 100_000,
+        lambda ours, tickets, header: msgspec.msgpack.encode({"a": 1}),
+        lambda ours, tickets, header: ours.pop("seq") and None,
+        lambda ours, tickets, header: ours.update(seq="many"),
+        lambda ours, tickets, header: ours.update(groups=[]),
+        lambda ours, tickets, header: ours.update(groups=[[1]] * 9),
+        lambda ours, tickets, header: ours.update(losses=[{"kind": "os.system"}]),
+        lambda ours, tickets, header: tickets[0].__setitem__(5, [-1, -1, -1]),
+        lambda ours, tickets, header: tickets[0].__setitem__(5, []),
+        lambda ours, tickets, header: tickets[0].__setitem__(6, [1.0]),
+        lambda ours, tickets, header: tickets[0].__setitem__(7, -1),
+        lambda ours, tickets, header: tickets[0].__setitem__(
+            8, [0.5, [1 << 40, 9, 9], b"12345678"]
+        ),
+        lambda ours, tickets, header: tickets[0].__setitem__(8, [0.5, [1], b"12345678"]),
+        lambda ours, tickets, header: tickets[0].__setitem__(8, {"prediction": "a"}),
+        lambda ours, tickets, header: tickets[0].__setitem__(2, "first"),
+        lambda ours, tickets, header: tickets[0].pop(),
+    ],
+)
+def test_damaged_tickets_are_a_clear_error(change):
+    with pytest.raises(StoreError, match=r"The tickets in a snapshot are damaged .*from a copy"):
+        State.thawed(_with(change), "a snapshot")

@@ -152,3 +152,13 @@ def test_two_processes_may_serve_two_models(tmp_path):
             body = {"id": "a", "row": row(random.Random(1))}
             url = f"{service.url}/v1/models/{name}/predict"
             assert httpx.post(url, json=body, timeout=60).is_success
+
+
+def test_a_check_of_a_store_that_is_not_there(tmp_path):
+    from groupwise.serve.errors import StoreError
+    from groupwise.serve.run import Settings, check
+
+    place = tmp_path / "typo.db"
+    with pytest.raises(StoreError, match="There is no store"):
+        check(Settings(store=str(place)), print)
+    assert not place.exists()

@@ -34,7 +34,7 @@ from groupwise.serve.looks import Looks
 from groupwise.serve.metrics import Metrics
 from groupwise.serve.openapi import document
 from groupwise.serve.page import COOKIE, Pages
-from groupwise.serve.problems import HEADERS, answered, problem_of
+from groupwise.serve.problems import HEADERS, answered, problem_of, shortened
 from groupwise.serve.service import Service
 from groupwise.serve.store import Token
 
@@ -167,7 +167,7 @@ class App:
         if sent is None and request.method == "GET":  # a cookie is for looking only
             sent = request.cookies.get(COOKIE)
         token = access.found(self.service.tokens, sent)
-        if request.url.path not in LISTS:
+        if request.scope["path"] not in LISTS:  # what a Host header says has no part in it
             access.allow(token, scope, request.path_params.get("model"))
         else:
             access.allow(token, scope, *token.models[:1])
@@ -231,7 +231,10 @@ class App:
         return _outcome(await engine.forget(*named(asked)))
 
     async def _ticket(self, request: Request, token: Token) -> Response:
-        issued, answer = await self._engine(request).ticket(request.path_params["id"])
+        name = request.path_params["id"]
+        if not name.isprintable():
+            name = bodies.checked(name)
+        issued, answer = await self._engine(request).ticket(name)
         label = None if not issued.label else msgspec.Raw(issued.label)
         known = {
             "outcome": issued.outcome or "open",
@@ -258,7 +261,10 @@ class App:
         return Json(_encode(found))
 
     async def _stream(self, request: Request, token: Token) -> Response:
-        return await self.looks.stream(self._engine(request), request)
+        response = await self.looks.stream(self._engine(request), request)
+        if request.method == "HEAD":  # the stream itself would never end
+            return Response(None, 200, dict(response.headers))
+        return response
 
     async def _snapshot(self, request: Request, token: Token) -> Response:
         engine = self._engine(request)
@@ -335,7 +341,7 @@ def _service_error(error: GroupwiseError) -> ServiceError:
 
 
 def _shown(outcome: Outcome) -> dict[str, Any]:
-    detail = {} if outcome.detail is None else {"detail": outcome.detail}
+    detail = {} if outcome.detail is None else {"detail": shortened(outcome.detail)}
     return {"id": outcome.id, "outcome": outcome.outcome, **detail}
 
 

@@ -23,7 +23,7 @@ Id = Annotated[
     msgspec.Meta(
         min_length=1,
         max_length=200,
-        pattern=rf"^[^\x00-\x1f\x7f{UNNAMED}][^\x00-\x1f\x7f]*$",
+        pattern=rf"^[^\x00-\x1f\x7f{UNNAMED}][^\x00-\x1f\x7f]*$(?!\n)",
         description="The caller's own name for a prediction; with it, everything may be repeated.",
         examples=["order-17"],
     ),
@@ -33,7 +33,7 @@ Name = Annotated[
     msgspec.Meta(
         min_length=1,
         max_length=200,
-        pattern=r"^[^\x00-\x1f\x7f]+$",
+        pattern=r"^[^\x00-\x1f\x7f]+$(?!\n)",
         description="The id of a prediction, as its answer has it.",
     ),
 ]
@@ -112,6 +112,14 @@ def read(decoder: "msgspec.json.Decoder[Found]", content: bytes) -> Found:
         return decoder.decode(content)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise MalformedError(f"The body cannot be read: {error}.") from None
+
+
+def checked(name: str) -> str:
+    """The id of a prediction, where it can be one."""
+    try:
+        return msgspec.convert(name, Name)
+    except msgspec.ValidationError as error:
+        raise MalformedError(f"No prediction has this id: {error}.") from None
 
 
 def few(items: list[Any]) -> list[Any]:

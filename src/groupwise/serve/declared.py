@@ -1,5 +1,6 @@
 """A model from settings alone, as ``groupwise init`` writes them."""
 
+import re
 from typing import Any
 
 from groupwise.errors import ConfigurationError
@@ -17,9 +18,14 @@ from groupwise.groups.text import DATE_WORD, ENCODED_WORD, HASHED_WORD
 from groupwise.losses import Loss, Square
 from groupwise.model import Groupwise
 
+DEEPEST = 100
+"""Keys within keys; what reads TOML takes a time that grows with the square of them."""
+
 
 def declared_model(settings: str, name: str) -> Groupwise:
     """The model that settings declare; without features in them, every field is one."""
+    if any(part.count(".") > DEEPEST for part in re.split(r"[][{},=\n]", settings)):
+        raise ConfigurationError(f"The settings of {name} are nested too deeply.")
     plan, every_field = _plan(request_of(settings.encode(), f"The settings of {name}"))
     return plan.model(every_field)
 

@@ -110,7 +110,7 @@ class Engine:
 
     async def predict(self, key: str | None, row: Row) -> bytes:
         """The answer for a row: the one that was given for this id, if there is one."""
-        self._check()
+        self._writable()
         issued, answer, event = self._predict(key, row, time.time())
         if event is not None:
             issued.group = self._append(event)
@@ -126,7 +126,7 @@ class Engine:
         for first in range(0, len(items), SLICE):
             if first:
                 await asyncio.sleep(0)  # others have their turn
-            self._check()
+            self._writable()
             answers, tickets = self._predict_some(items[first : first + SLICE])
             found += answers
             groups |= {id(one.group): one.group for one in tickets if one.group is not None}
@@ -203,7 +203,7 @@ class Engine:
     def _label(
         self, id: str | None, number: int | None, label: bytes
     ) -> tuple[Outcome, Group | None]:
-        self._check()
+        self._writable()
         issued = self._find(*_named(id, number))
         name = id if id is not None else f"{UNNAMED}{number}"
         if issued is None:
@@ -229,7 +229,7 @@ class Engine:
 
     async def forget(self, id: str | None, number: int | None) -> Outcome:
         """Drop a ticket whose label will never come."""
-        self._check()
+        self._writable()
         issued = self._find(*_named(id, number))
         if issued is None:
             return Outcome(id if id is not None else f"{UNNAMED}{number}", UNKNOWN)
@@ -246,7 +246,7 @@ class Engine:
 
     async def ticket(self, id: str) -> tuple[Issued, bytes]:
         """What is known of a ticket, and what was answered."""
-        self._readable()
+        self.check()
         issued = self._find(*_named(id, None))
         if issued is None:
             raise UnknownError(f"There is no ticket {id!r}.")
@@ -256,14 +256,14 @@ class Engine:
 
     async def frozen(self) -> Frozen:
         """The state as it is now, once it is durable."""
-        self._readable()
+        self.check()
         frozen, group = self.state.freeze(), self._last
         await self._durable(group)
         return frozen
 
     async def contents(self) -> tuple[int, Contents]:
         """The number of the last event, and the model after it, once that is durable."""
-        self._readable()
+        self.check()
         seq, found, group = self.state.seq, self.state.model.contents(), self._last
         await self._durable(group)
         return seq, found
@@ -280,12 +280,13 @@ class Engine:
 
     # Events.
 
-    def _readable(self) -> None:
+    def check(self) -> None:
+        """An error where it can answer nothing now."""
         if self.unavailable is not None:
             raise type(self.unavailable)(*self.unavailable.args)
 
-    def _check(self) -> None:
-        self._readable()
+    def _writable(self) -> None:
+        self.check()
         self._committer.check()
 
     def _find(self, key: str | None, number: int | None) -> Issued | None:
@@ -352,7 +353,8 @@ class Engine:
         if not self.unsnapped or self.unavailable is not None or self._snapshotting.locked():
             return False
         age = time.time() - self.snapshots[0].at if self.snapshots else float("inf")
-        return self.unsnapped >= self._ageing.events or age >= self._ageing.seconds
+        late = not 0.0 <= age < self._ageing.seconds  # a clock may have been set back
+        return late or self.unsnapped >= self._ageing.events
 
     async def snapshot(self) -> None:
         """Write the state to the store, and drop what it makes needless."""
@@ -367,6 +369,8 @@ class Engine:
             recent = [*frozen.recent.values()]
             for first in range(0, len(recent), ANSWERS):
                 some = [one.to_answer() for one in recent[first : first + ANSWERS]]
+                for key in (answer.key for answer in some if answer.key is not None):
+                    self._seen.add(key)  # before the store can be the only one that knows it
                 await self._committer.run(lambda s, some=some: s.put_answers(*written, some))  # type: ignore[misc]
             check = hashlib.sha256(content).hexdigest()
             record = SnapshotRecord(frozen.seq, time.time(), digest, check)
@@ -375,8 +379,6 @@ class Engine:
             self.snapshots = [record, *self.snapshots][:KEPT]
             for first in range(0, len(recent), ANSWERS):
                 for one in recent[first : first + ANSWERS]:
-                    if one.key is not None:
-                        self._seen.add(one.key)
                     state.drop(one)
                 await asyncio.sleep(0)
             before = record.at - self._ageing.remember

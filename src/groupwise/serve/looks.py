@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import msgspec
 from starlette.requests import Request
@@ -50,11 +51,11 @@ class Looks:
     def __init__(self, reader: Reader | None = None, sample: float = 0.0) -> None:
         self._reader = reader or Reader()
         self._sample = sample
-        self._seen: dict[int, Seen] = {}
+        self._seen: WeakKeyDictionary[Engine, Seen] = WeakKeyDictionary()
         self._ending = asyncio.Event()
 
     def _of(self, engine: Engine) -> Seen:
-        return self._seen.setdefault(id(engine), Seen())
+        return self._seen.setdefault(engine, Seen())
 
     def about(self, engine: Engine) -> dict[str, Any]:
         """A model in a few figures."""

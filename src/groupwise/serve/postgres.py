@@ -173,17 +173,17 @@ class PostgresStore(SqlStore):
         with self._writing() as cursor:
             me = cursor.execute(ME).fetchall()[0][0]
             found = cursor.execute(
-                f"SELECT fence, holder, expires > {NOW}, EXISTS (SELECT 1 FROM pg_stat_activity "
-                "WHERE pid || ' since ' || backend_start = holder) "
+                f"SELECT name, fence, holder, expires > {NOW}, EXISTS (SELECT 1 "
+                "FROM pg_stat_activity WHERE pid || ' since ' || backend_start = holder) "
                 "FROM models WHERE model = %s FOR UPDATE",
                 (model,),
             ).fetchone()
             if found is None:
                 raise stale(model)
-            fence, holder, lasts, lives = found
+            name, fence, holder, lasts, lives = found
             if lasts and lives and holder != me:
                 error = StaleError(
-                    f"Another process writes model {model} (session {holder}). A model has one "
+                    f"Another process writes model {name} (session {holder}). A model has one "
                     "writer: stop the other, or serve other models here, with --model."
                 )
                 error.model = model

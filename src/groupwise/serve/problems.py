@@ -12,14 +12,23 @@ PROBLEM = "application/problem+json"
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
+LONGEST = 2_000
+"""Characters of a detail: what it quotes may be all that was sent."""
+
+
 def problem_of(error: ServiceError) -> dict[str, Any]:
     """What an error is answered with."""
     return {
         "type": PREFIX + error.kind,
         "title": error.title,
         "status": error.status,
-        "detail": str(error),
+        "detail": shortened(str(error)),
     }
+
+
+def shortened(text: str) -> str:
+    """A text that may be told."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 4 :]}"
 
 
 def answered(error: ServiceError) -> Response:

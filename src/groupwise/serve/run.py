@@ -19,7 +19,7 @@ from groupwise.serve.errors import StoreError
 from groupwise.serve.looks import Looks
 from groupwise.serve.service import Service
 from groupwise.serve.state import State
-from groupwise.serve.store import ModelRecord, Store
+from groupwise.serve.store import ModelRecord, SnapshotRecord, Store
 
 POSTGRES = ("postgresql://", "postgres://")
 SWITCH = 0.0005
@@ -127,6 +127,8 @@ def _check_host(host: str, store: Store) -> None:
 
 def check(settings: Settings, said: Callable[[str], None]) -> bool:
     """Does every model come from its snapshots and its log as it was? Nothing is changed."""
+    if not settings.store.startswith(POSTGRES) and not Path(settings.store).exists():
+        raise StoreError(f"There is no store {settings.store}. Name it with --store.")
     store = open_store(settings.store, writer=False)
     try:
         found = [_is_whole(store, record, said) for record in store.models()]
@@ -136,30 +138,43 @@ def check(settings: Settings, said: Callable[[str], None]) -> bool:
 
 
 def _is_whole(store: Store, record: ModelRecord, said: Callable[[str], None]) -> bool:
-    """From the oldest snapshot through the log, past the digests of the newer ones, to its end."""
-    known = store.snapshots(record.model)[::-1]
-    try:
-        for one in known:
-            content = store.content(record.model, one.seq)
-            if hashlib.sha256(content).hexdigest() != one.check:
-                raise StoreError(f"The snapshot at event {one.seq} is damaged.")
-        state = State.thawed(store.content(record.model, known[0].seq), record.name)
-        digests = {one.seq: one.digest for one in known}
-        events = store.log(record.model, known[0].seq)
-        compared = _compared(state, digests)
-        for seq, event in events:
-            state.replay([(seq, event)])
-            compared += _compared(state, digests)
-        if compared < len(known):
-            raise StoreError("The log ends before the last snapshot.")
-    except GroupwiseError as error:
-        said(f"{record.name}: {error}")
-        return False
-    said(
-        f"{record.name}: {compared} snapshots and the log agree; {state.seq:,} events, "
-        f"{len(state.open):,} tickets open"
-    )
-    return True
+    """From the oldest snapshot through the log, past the digests of the newer ones, to its end.
+
+    A service beside may drop what is being read: then it is read again.
+    """
+    while True:
+        known = store.snapshots(record.model)[::-1]
+        try:
+            compared, state = _replayed(store, record, known)
+        except GroupwiseError as error:
+            if store.snapshots(record.model)[::-1] != known:
+                continue
+            said(f"{record.name}: {error}")
+            return False
+        said(
+            f"{record.name}: {compared} snapshots and the log agree; {state.seq:,} events, "
+            f"{len(state.open):,} tickets open"
+        )
+        return True
+
+
+def _replayed(store: Store, record: ModelRecord, known: list[SnapshotRecord]) -> tuple[int, State]:
+    """How many snapshots, from the oldest on, the log agrees with; and the state at its end."""
+    if not known:
+        raise StoreError("There is no snapshot. Restore the store from a copy.")
+    for one in known:
+        content = store.content(record.model, one.seq)
+        if hashlib.sha256(content).hexdigest() != one.check:
+            raise StoreError(f"The snapshot at event {one.seq} is damaged.")
+    state = State.thawed(store.content(record.model, known[0].seq), record.name)
+    digests = {one.seq: one.digest for one in known}
+    compared = _compared(state, digests)
+    for seq, event in store.log(record.model, known[0].seq):
+        state.replay([(seq, event)])
+        compared += _compared(state, digests)
+    if compared < len(known):
+        raise StoreError("The log ends before the last snapshot.")
+    return compared, state
 
 
 def _compared(state: State, digests: dict[int, str]) -> int:

@@ -25,6 +25,8 @@ class Seen:
 
     def add(self, key: str) -> None:
         """Remember a text."""
+        if key in self:
+            return
         if not self._room:
             self._filters.append(bytearray(2 * len(self._filters[-1])))
             self._room = len(self._filters[-1]) * 8 // BITS

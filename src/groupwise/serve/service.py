@@ -5,7 +5,7 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from groupwise.errors import GroupwiseError
@@ -64,7 +64,7 @@ class Service:
         """Told of every commit: how long it took, and how many events it had."""
         self._creating = asyncio.Lock()
         self._recovering: asyncio.Task[None] | None = None
-        self._clock: asyncio.Task[None] | None = None
+        self._clocks: list[asyncio.Task[None]] = []
 
     # From the start to the end.
 
@@ -72,15 +72,23 @@ class Service:
         """Take the models, and bring each to where it was."""
         self.committer = Committer(self.store, self._failed, self._lost)
         self.committer.observe = self.observe
+        self._clocks = [asyncio.create_task(_now_and_then(one)) for one in (self._keep, self._snap)]
         for record in self.store.models():
-            if self.only and record.name not in self.only:
-                continue
-            self._serve(record, *await asyncio.to_thread(self._open, record))
-        self._clock = asyncio.create_task(self._tick())
+            if not self.only or record.name in self.only:
+                await self._open(record)
         self.ready = True
 
-    def _open(self, record: ModelRecord) -> tuple[int, State, Seen]:
+    async def _open(self, record: ModelRecord) -> None:
+        """Take a model, and serve it. Those that are served already may commit meanwhile."""
         own = numerics()
+        await asyncio.to_thread(self._check_numerics, record, own)
+        fence = await self.committer.run(lambda store: store.take(record.model))
+        state, seen = await asyncio.to_thread(self._load, record)
+        if record.numerics != own:
+            fence = await self.committer.run(lambda store: store.take(record.model, own))
+        self._serve(record, fence, state, seen)
+
+    def _check_numerics(self, record: ModelRecord, own: str) -> None:
         known = self.store.snapshots(record.model)
         tail = self.store.log(record.model, known[0].seq) if known else iter(())
         if record.numerics != own and next(tail, None) is not None:
@@ -90,15 +98,14 @@ class Service:
                 "wrote it, and end it with SIGTERM: it takes a snapshot, from which this one goes "
                 "on."
             )
-        fence = self.store.take(record.model)
+
+    def _load(self, record: ModelRecord) -> tuple[State, Seen]:
         state = load(self.store, record)
         warm(state.model, next((one.row for one in state.tickets.values()), None))
-        if record.numerics != own:
-            fence = self.store.take(record.model, own)
         seen = Seen()
         for key in self.store.keys(record.model):
             seen.add(key)
-        return fence, state, seen
+        return state, seen
 
     def _serve(self, record: ModelRecord, fence: int, state: State, seen: Seen) -> Engine:
         engine = Engine(record, fence, state, self.store, self.committer, self.ageing, seen)
@@ -111,32 +118,36 @@ class Service:
         """Refuse, finish what was begun, take snapshots, and let go of the store."""
         self.ending = True
         self.ready = False
-        for task in (self._clock, self._recovering):
+        for task in (*self._clocks, self._recovering):
             if task is not None:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
         for engine in self.engines.values():
             await engine.settled()
-            try:
-                await engine.snapshot()
-            except ServiceError as error:
-                LOG.error("%s: no snapshot at the end: %s", engine.record.name, error)
+            await self._snapshot(engine)
         await self.committer.close()
         self.store.close()
 
-    async def _tick(self) -> None:
-        """What is due now and then."""
-        while True:
-            await asyncio.sleep(TICK)
-            try:
-                self.tokens = await asyncio.to_thread(self.store.tokens)
-                await self.committer.run(lambda store: store.keep())
-                for engine in [*self.engines.values()]:
-                    if engine.is_due and self.committer.broken is None:
-                        await engine.snapshot()
-            except GroupwiseError as error:
-                LOG.error("%s", error)
+    async def _keep(self) -> None:
+        """Stay the writer, and learn of tokens that were made or revoked."""
+        self.tokens = await asyncio.to_thread(self.store.tokens)
+        await self.committer.run(lambda store: store.keep())
+
+    async def _snap(self) -> None:
+        """Take the snapshots that are due."""
+        for engine in [*self.engines.values()]:
+            if engine.is_due and self.committer.broken is None:
+                await self._snapshot(engine)
+
+    async def _snapshot(self, engine: Engine) -> None:
+        """Take a snapshot, if that can be; others are not kept from theirs."""
+        try:
+            await engine.snapshot()
+        except GroupwiseError as error:
+            LOG.error("%s: no snapshot: %s", engine.record.name, error)
+        except Exception:  # the log holds all of it
+            LOG.exception("%s: no snapshot", engine.record.name)
 
     # When something fails.
 
@@ -144,7 +155,7 @@ class Service:
         """Nothing is known but what is durable: every model goes back to that."""
         LOG.error("%s", error)
         for engine in self.engines.values():
-            if not isinstance(engine.unavailable, StaleError):
+            if not isinstance(engine.unavailable, StaleError | UnknownError):
                 engine.unavailable = error
         self.committer.broken = error
         if self._recovering is None or self._recovering.done():
@@ -162,17 +173,24 @@ class Service:
         await self.committer.run(lambda store: None)  # what was under way is committed, or not
         while True:
             try:
-                for engine in [*self.engines.values()]:
-                    if not isinstance(engine.unavailable, StaleError | None):
-                        engine.adopt(await asyncio.to_thread(engine.load))
+                for engine in self._failing():
+                    engine.adopt(await asyncio.to_thread(engine.load))
                 await self.committer.run(lambda store: store.probe())
-                break
-            except ServiceError as error:
+                if not self._failing():
+                    break
+            except GroupwiseError as error:
                 LOG.error("still not: %s", error)
+            except Exception:  # whatever it is, it may pass
+                LOG.exception("still not")
             await asyncio.sleep(pause)
             pause = min(2 * pause, most)
         self.committer.resume()
         LOG.warning("the store can be written again")
+
+    def _failing(self) -> list[Engine]:
+        """The models that are not what is durable; which they need not be if they go."""
+        gone = StaleError | UnknownError | None
+        return [one for one in self.engines.values() if not isinstance(one.unavailable, gone)]
 
     # Models.
 
@@ -203,14 +221,11 @@ class Service:
             if known is not None:
                 if known.record.settings == settings:
                     return False
-                if known.state.seq:
-                    raise ConflictError(
-                        f"Model {name} has seen rows, and its settings are what they are. Make "
-                        "another one, or DELETE this one."
-                    )
+                _check_unseen(known)
             self.committer.check()
             state, first, content = await asyncio.to_thread(_first, settings, name)
             if known is not None:
+                _check_unseen(known)  # rows may have come meanwhile
                 await self._delete(known)
             about = name, settings, numerics(), first, content
             record, fence = await self.committer.run(lambda s: s.create(*about))
@@ -219,19 +234,44 @@ class Service:
 
     async def delete(self, name: str) -> None:
         """Remove a model, and all that is known of it."""
-        engine = self.engine(name)
+        self.engine(name)
         async with self._creating:
-            await self._delete(engine)
+            await self._delete(self.engine(name))
 
     async def _delete(self, engine: Engine) -> None:
+        engine.check()
         engine.unavailable = UnknownError(f"Model {engine.record.name} is being deleted.")
-        await engine.settled()
         try:
+            await engine.settled()
             await self.committer.run(engine.delete_from)
-        except ServiceError:
+        except StaleError as error:
+            engine.unavailable = error
+            raise
+        except BaseException as error:  # nobody knows what was durable before, and is now
             engine.unavailable = None
+            self._failed(UnavailableError(f"{engine.record.name} was not deleted: {error}"))
             raise
         self.engines.pop(engine.record.name, None)
+
+
+async def _now_and_then(what: Callable[[], Awaitable[None]]) -> None:
+    """Do something again and again, whatever comes of it."""
+    while True:
+        await asyncio.sleep(TICK)
+        try:
+            await what()
+        except GroupwiseError as error:
+            LOG.error("%s", error)
+        except Exception:
+            LOG.exception("what is due now and then failed")
+
+
+def _check_unseen(engine: Engine) -> None:
+    if engine.state.seq:
+        raise ConflictError(
+            f"Model {engine.record.name} has seen rows, and its settings are what they are. Make "
+            "another one, or DELETE this one."
+        )
 
 
 def _first(settings: str, name: str) -> tuple[State, SnapshotRecord, bytes]:

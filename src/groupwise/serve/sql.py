@@ -1,5 +1,6 @@
 """A store in SQL, as far as all kinds of SQL agree: tables, migrations and statements."""
 
+import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,6 +50,8 @@ READ_AT_ONCE = 256
 """Batches of the log."""
 PROBED = 1 << 16
 """Bytes: more than a batch mostly has."""
+NUMBER_BITS = 62
+"""Of the number of a model."""
 
 
 class SqlStore(ABC):
@@ -106,7 +109,7 @@ class SqlStore(ABC):
             found = self._execute(cursor, "SELECT model, name FROM models").fetchall()
             if any(other == name for _, other in found):
                 raise ConflictError(f"There is a model {name} already.")
-            model = max((number for number, _ in found), default=0) + 1
+            model = _unused({number for number, _ in found})
             record = ModelRecord(model, name, settings, created, numerics)
             self._execute(
                 cursor,
@@ -329,11 +332,21 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()
 
 
+def _unused(known: set[int]) -> int:
+    """A number for a model, which none had before: whoever wrote one that is gone writes nothing.
+
+    It is drawn, as nothing is left of models that were deleted.
+    """
+    while (number := secrets.randbelow(1 << NUMBER_BITS)) in known:
+        pass
+    return number
+
+
 def stale(model: int) -> StaleError:
     """The error of a writer that is no longer the one."""
     error = StaleError(
-        f"Another process has become the writer of model {model}. This one writes nothing more: "
-        "ask the other, or start this one again."
+        "Another process has become the writer of this model, or has deleted it. This one writes "
+        "nothing more: ask the other, or start this one again."
     )
     error.model = model
     return error

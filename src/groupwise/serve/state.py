@@ -26,6 +26,8 @@ from groupwise.ticket import Ticket
 SETTLED, FORGOTTEN = "settled", "forgotten"
 UNNAMED = "~"
 """With it begins the id of a ticket for which the caller gave none; its number follows."""
+WHOLE = 1 << 63
+"""Whole numbers in rows are smaller."""
 OURS, TICKETS = "service", "service.tickets"
 """What a snapshot holds besides the model."""
 
@@ -77,8 +79,13 @@ class Issued:
 
 
 def digest_of(row: Row) -> bytes:
-    """Rows with the same fields and values have the same."""
-    return hashlib.blake2b(_sorted(row), digest_size=16).digest()
+    """Rows with the same fields and values have the same; 1 and 1.0 are one value, true is not."""
+    plain = {name: _whole(one) if type(one) is float else one for name, one in row.items()}
+    return hashlib.blake2b(_sorted(plain), digest_size=16).digest()
+
+
+def _whole(value: float) -> float:
+    return int(value) if value.is_integer() and abs(value) < WHOLE else value
 
 
 def same_label(one: bytes, other: bytes) -> bool:
@@ -265,12 +272,18 @@ class State:
         model = restored(name, header, arrays)
         if not isinstance(model, Groupwise):
             raise StoreError(f"{name} holds a model in {type(model).__name__}.")
-        state = cls(model, int(ours["seq"]))
-        if content is not None:
-            for one in waiting.unpacked(ours, content.tobytes(), bytes.fromhex(header["key"])):
-                state._wait(one)
-        for key, at, text in ours.get("open", []):  # as they were written at first
-            state._wait(Waiting(key, float(at), Ticket.from_json(text)))
+        try:
+            state = cls(model, int(ours["seq"]))
+            if content is not None:
+                for one in waiting.unpacked(ours, content.tobytes(), bytes.fromhex(header["key"])):
+                    state._wait(one)
+            for key, at, text in ours.get("open", []):  # as they were written at first
+                state._wait(Waiting(key, float(at), Ticket.from_json(text)))
+        except Exception as error:  # whatever a file can be made to hold
+            raise StoreError(
+                f"The tickets in {name} are damaged ({archive.shortened(error)}). Restore the "
+                "store from a copy."
+            ) from error
         return state
 
     def _wait(self, one: Waiting) -> None:

@@ -62,12 +62,17 @@ def unpacked(tables: Mapping[str, Any], content: bytes, key: bytes) -> Iterator[
     members = [Member(place, tuple(values), name) for place, values, name in tables["groups"]]
     losses = [loss_from_dict(one) for one in tables["losses"]]
     for one in _decode(content):
+        play = _play(one.play)
+        if not play.advice.shape[0] == len(one.members) == len(one.memberships):
+            raise ValueError("a play has a row per group")
+        if min(one.members, default=0) < 0 or one.loss < 0:
+            raise ValueError("the places in a table are counted from 0")
         ticket = Ticket(
             number=one.number,
             row=one.row,
             members=[members[place] for place in one.members],
             memberships=one.memberships,
-            play=_play(one.play),
+            play=play,
             loss=losses[one.loss],
             version=one.version,
             issuer=one.signature or key,
@@ -132,4 +137,7 @@ def _play(plain: Sequence[Any] | Mapping[str, Any]) -> Any:
     if isinstance(plain, Mapping):
         return play_from_dict(plain)
     prediction, shape, content = plain
-    return Play(prediction, np.frombuffer(content, np.float64).reshape(shape).copy())
+    said = np.frombuffer(content, np.float64).reshape(shape).copy()
+    if said.ndim != 3 or len(said) != 2:
+        raise ValueError("what was said is advice and weights")
+    return Play(float(prediction), said)
