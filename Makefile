@@ -16,8 +16,11 @@ endif
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.runtime  ## one of the paper's experiments, tables and page in demo/
-	$(BIN)/groupwise reproduce synthetic-mean --out demo
+demo: $(VENV)/.runtime  ## a real file, and one of the paper's experiments: pages in demo/
+	$(BIN)/python examples/health_visits.py demo/visits.csv
+	$(BIN)/groupwise run demo/visits.csv --target visits --out demo/visits \
+		--groups "health, limitation, health & limitation"
+	$(BIN)/groupwise reproduce synthetic-mean --out demo/paper
 
 test: lint  ## ruff, mypy and the tests
 	$(BIN)/python -m pytest -n auto
@@ -84,7 +87,7 @@ endef
 
 $(VENV)/.runtime: pyproject.toml
 	$(new_venv)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,paper]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,paper,demo]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml

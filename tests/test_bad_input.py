@@ -98,6 +98,7 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], type[GroupwiseError]]] = {
     "no groups at all": ({"groups": [], "always_on": False}, GroupError),
     "a group alone": ({"groups": gw.by("sex")}, GroupError),
     "not a group": ({"groups": ["sex"]}, GroupError),
+    "groups that are none": ({"groups": None}, GroupError),
     "twice the same": ({"groups": [gw.by("sex"), gw.by("sex")]}, GroupError),
     "the same name": ({"groups": [gw.by("sex"), gw.where("sex", "==", "m")]}, GroupError),
     "mean play of a discrete loss": (
@@ -105,6 +106,7 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], type[GroupwiseError]]] = {
         ConfigurationError,
     ),
     "unknown play": ({"play": "median"}, ConfigurationError),
+    "play that is none": ({"play": ["mean"]}, ConfigurationError),
     "specialists for absolute loss": (
         {"loss": gw.losses.Absolute(), "aggregator": gw.aggregators.Specialists()},
         ConfigurationError,
@@ -174,6 +176,7 @@ def test_bad_ranges(bad):
         {"penalty": math.inf},
         {"penalty": "1"},
         {"penalty": True},
+        {"penalty": 1 << 2000},
         {"forward": 1},
         {"forgetting": 0.0},
         {"forgetting": 1.1},
@@ -274,3 +277,9 @@ def test_a_foreign_learner_that_fails_in_mid_replay_undoes_it_all():
         model.replay(good, "y")
     assert len(model.regret()) == 0
     assert model.predict({"sex": "m"}).number == 0
+
+
+@pytest.mark.parametrize("floor", [None, "0.1", [0.1], 1 << 2000, math.nan])
+def test_bad_floor(floor):
+    with pytest.raises(ConfigurationError, match=r"floor must be in \[0, 0.5\)"):
+        gw.losses.Log(floor)

@@ -91,6 +91,59 @@ class TestCode:
         assert results.failed == 0
 
 
+def installed_by(text):
+    """What the lines ``pip install`` in a text bring, by the names that are imported."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    renamed = {"scikit-learn": "sklearn"}
+    found: set[str] = set()
+    waiting = list(project["dependencies"])
+    for names in re.findall(r"pip install '\.\[([\w,]+)\]'", text):
+        waiting += [f"groupwise[{names}]"]
+    waiting += re.findall(r"pip install ([a-z][\w-]*)", text)
+    while waiting:
+        requirement = waiting.pop()
+        own = re.match(r"groupwise\[([\w,]+)\]", requirement)
+        if own:
+            waiting += [one for extra in own[1].split(",") for one in extras[extra]]
+        else:
+            name = re.split(r"[^\w-]", requirement)[0]
+            found.add(renamed.get(name, name))
+    return found
+
+
+class TestInstall:
+    """Nothing is imported that the lines on the page do not bring."""
+
+    @pytest.mark.parametrize("page", PAGES, ids=name_of)
+    def test_sections_need_what_their_install_line_brings(self, page):
+        first, *sections = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for section in (first, *sections):
+            brought = installed_by(first + section)
+            for match in FENCE.finditer(section):
+                if match[1] == "python":
+                    needed = set(imported(match[2])) - {*sys.stdlib_module_names, "groupwise"}
+                    assert needed <= brought, section.splitlines()[0]
+
+    def test_a_line_brings_its_extras_and_what_these_bring(self):
+        assert {"numpy", "scipy", "numba"} <= installed_by("")
+        assert "polars" not in installed_by("pip install .")
+        assert {"polars", "pandas"} <= installed_by("`pip install '.[frames]'`")
+        assert {"typer", "starlette", "sklearn"} <= installed_by("pip install '.[serve,sklearn]'")
+        assert "lightgbm" in installed_by("pip install lightgbm")
+
+
+def imported(code):
+    """The packages that code imports, and those that our adapters do."""
+    for node in ast.walk(ast.parse(code)):
+        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names.append(node.module or "")
+        for name in names:
+            adapter = re.fullmatch(r"groupwise\.compat\.(\w+)", name)
+            yield adapter[1] if adapter else name.split(".")[0]
+
+
 class TestCommands:
     def commands(self):
         from groupwise.cli import app

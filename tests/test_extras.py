@@ -44,11 +44,11 @@ def names_of(requirements: list[str]) -> set[str]:
 class TestDeclarations:
     def test_the_table_is_that_of_the_project(self):
         extras = PROJECT["optional-dependencies"]
-        assert {*extras} == {*EXTRAS, "all", "bench", "dev"}
+        assert {*extras} == {*EXTRAS, "all", "demo", "bench", "dev"}
         for extra, packages in EXTRAS.items():
             assert names_of(extras[extra]) - {"groupwise"} == {*packages}
         assert extras["all"] == [f"groupwise[{','.join(EXTRAS)}]"]
-        assert "groupwise[all]" in extras["dev"]
+        assert "groupwise[all,demo]" in extras["dev"]
 
     def test_every_import_is_of_something_declared(self):
         declared = names_of(PROJECT["dependencies"]) | {*OPTIONAL} | FRAMES | BROUGHT_ALONG

@@ -13,10 +13,12 @@ def main() -> None:
             print(f"groupwise: {missing}", file=sys.stderr)
             raise SystemExit(2)  # as after any command that cannot be carried out
         from groupwise.cli import main as run
+        from groupwise.kernels import compiling
     except KeyboardInterrupt:  # later, commands know what to say
         print("groupwise: interrupted.", file=sys.stderr)
         raise SystemExit(130) from None  # as shells have it: 128 + SIGINT
-    run()
+    with compiling():  # whatever the command, it is said when kernels are compiled
+        run()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What groupwise raises. Every message says what is wrong and what to do about it."""
 
-import math
+import sys
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -91,7 +91,9 @@ def is_finite(value: Any, kind: Any = Real) -> bool:
     >>> is_finite(1.5), is_finite(1.5, int), is_finite(True), is_finite("1")
     (True, False, False, False)
     """
-    return isinstance(value, kind) and not isinstance(value, bool) and -math.inf < value < math.inf
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return False
+    return bool(-sys.float_info.max <= value <= sys.float_info.max)
 
 
 def named(kinds: Mapping[str, Any], fields: Mapping[str, Any], what: str, remedy: str = "") -> Any:

@@ -12,6 +12,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "river": ("river",),
     "sklearn": ("sklearn",),
     "ray": ("ray",),
+    "frames": ("pandas", "polars"),
     "serve": ("starlette", "msgspec", "uvicorn", "prometheus_client", "psycopg", "httpx"),
 }
 """What ``pip install 'groupwise[extra]'`` adds, by the names that are imported."""

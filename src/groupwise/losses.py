@@ -57,6 +57,8 @@ class Loss:
     """Is the range of the labels known? Without it no certificate holds."""
     booleans: ClassVar[bool] = False
     """Are True and False labels, the same as 1 and 0?"""
+    measure: ClassVar[str] = "label"
+    """The unit that its losses are in, and regret and certificates with them."""
     classes: Sequence[ClassName] | None = None
     """The names of the classes, where labels are such and a prediction is a probability of each."""
     low: float
@@ -212,6 +214,7 @@ class Square(_Real):
     """
 
     kernel: ClassVar[str] = "square"
+    measure: ClassVar[str] = "label²"
     linear_hindsight: ClassVar[bool] = True
 
     @property
@@ -238,6 +241,7 @@ class Unbounded(Loss):
     low = -math.inf
     high = math.inf
     kernel: ClassVar[str] = "square"
+    measure: ClassVar[str] = "label²"
     convex: ClassVar[bool] = True
     linear_hindsight: ClassVar[bool] = True
     ranged: ClassVar[bool] = False
@@ -306,13 +310,14 @@ class Log(Loss):
     floor: float = 0.0
     classes: Sequence[ClassName] | None = None
     kernel: ClassVar[str] = "log"
+    measure: ClassVar[str] = "nats"
     convex: ClassVar[bool] = True
     booleans: ClassVar[bool] = True
     low = 0.0
     high = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.floor < FLOOR_LIMIT:
+        if not is_finite(self.floor) or not 0.0 <= self.floor < FLOOR_LIMIT:
             raise ConfigurationError(f"floor must be in [0, 0.5), not {self.floor!r}.")
         if self.classes is not None:
             object.__setattr__(self, "classes", self._names.names)
@@ -404,6 +409,7 @@ class ZeroOne(Loss):
     """
 
     kernel: ClassVar[str] = "zero-one"
+    measure: ClassVar[str] = "mistakes"
     booleans: ClassVar[bool] = True
     low = 0.0
     high = 1.0
@@ -435,6 +441,7 @@ class Hamming(Loss):
     """
 
     kernel: ClassVar[str] = "linear"
+    measure: ClassVar[str] = "mistakes"
     vector: ClassVar[bool] = True
     labels: int
 
@@ -473,6 +480,7 @@ class Linear(_Ranged):
     """
 
     kernel: ClassVar[str] = "linear"
+    measure: ClassVar[str] = "costs"
     vector: ClassVar[bool] = True
 
     def encode(self, label: object) -> Vector:

@@ -143,7 +143,7 @@ class Groupwise(Locked):
         self._encoder = encoder_for(self.learners, *parts, self.experts)
         with compiling():
             width = len(self._encoder.declared or ())
-            settings = play, clip, self.seed, width, always_on, self._encoder.intercept
+            settings = play, clip, self.seed, width, bool(always_on), self._encoder.intercept
             learners = *self.learners, *map(Logged, self.experts)
             mixed = learners, self.aggregator, self.loss
             self._reduction = reduction_for(self.recalibrate, *mixed, *settings)

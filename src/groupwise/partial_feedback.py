@@ -202,7 +202,7 @@ class _PartialFeedback:
             kept = {key: one for key, one in row.items() if not key.startswith(CERTIFIED)}
             rows.append({**kept, **found})
         comparator = f"{table.comparator}; estimated from explored rounds, payments included"
-        return RegretTable(rows, comparator, table.settled, table.experts)
+        return RegretTable(rows, comparator, table.settled, table.experts, table.unit)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model and what is explored to one file; :func:`groupwise.load` reads it."""

@@ -137,7 +137,7 @@ def sound_play(aggregator: AnyAggregator, loss: Loss, play: str | None, clip: bo
                 "A floor is for aggregators.AdaNormalHedge()."
             )
         return plays[0]
-    if play not in rounds.PLAYS:
+    if play not in list(rounds.PLAYS):
         raise ConfigurationError(f'play must be "mean" or "sample" or None, not {play!r}.')
     if play not in plays:
         raise ConfigurationError(

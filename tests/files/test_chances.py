@@ -8,6 +8,7 @@ import pytest
 from groupwise.files import chances
 from groupwise.files.chances import Nats, calibrated, calibration, entropy, notes, shares_of
 from groupwise.files.tables import group_table
+from groupwise.files.units import Scale
 from groupwise.regret.calibration import Tally
 from groupwise.report.page import Illustration
 from groupwise.report.tables import Table
@@ -36,7 +37,7 @@ ROWS = [
     row("b", 100, 2.0, 5.0, 1.0, high=4.0, note="the best without the bound loses 3 less"),
     row("always_on", 200, 40.0, 20.0, 20.0),
 ]
-YES = Nats("y", 1.0, 30, SHARES, ["no", "yes"])
+YES = Nats("y", shares=SHARES, classes=["no", "yes"])
 
 
 def test_entropy():
@@ -59,7 +60,7 @@ def test_a_table_with_shares_base_rates_brackets_and_status():
         *("group", "rounds", "yes, %", "base rate", "groupwise", "single model"),
         *("best in hindsight", "groupwise", "single model", "certificate", "status"),
     ]
-    assert table.spans[3:5] == [("log loss, nats per round", 4), ("regret", 3)]
+    assert table.spans[3:5] == [("log loss, nats per round", 4), ("regret, nats", 3)]
     cells = {line[0].text: [cell.text for cell in line] for line in table.rows}
     assert cells["a"] == [
         *("a", "100", "25.0", "0.5623", "0.4000", "0.6000", "0.3000"),
@@ -71,7 +72,7 @@ def test_a_table_with_shares_base_rates_brackets_and_status():
 
 
 def test_the_most_frequent_of_several_classes():
-    several = Nats("y", 1.0, 30, {"a": [0.2, 0.5, 0.3]}, ["x", "<b>", "z"])
+    several = Nats("y", shares={"a": [0.2, 0.5, 0.3]}, classes=["x", "<b>", "z"])
     table = group_table(ROWS[:1], several, "Groups")
     assert table.columns[2].title == "most frequent"
     assert table.rows[0][2].text == "<b> 50%"
@@ -89,7 +90,7 @@ def test_sentences():
     assert "Worst group of mine: a." in second
     assert "its mean log loss is 0.5 (base rate alone: 0.5623); groupwise would have had" in second
     assert YES.gained(ROWS[0]).endswith("0.4 rather than the single model’s 0.6.")
-    for said in (first, second, YES.note, YES.heading):
+    for said in (first, second, *YES.terms.values(), YES.heading(Scale())):
         assert "RMSE" not in said
         assert "squared" not in said
 
@@ -99,7 +100,7 @@ def test_few_rounds_for_each_feature_say_little():
     assert Nats.of("y", ["no", "yes"], tables, 10).enough == 30
     wide = Nats.of("y", ["no", "yes"], tables, 40)
     assert wide.enough == 80
-    assert "under 80 rounds, 2 for every feature" in wide.note
+    assert "under 80 rounds, 2 for every feature" in wide.terms["Small groups"]
     assert wide.is_small(row("a", 79, 1.0, 1.0))
     assert wide.shares["always_on"] == [0.5, 0.5]
 
@@ -163,7 +164,7 @@ def test_the_calibration_of_classes_is_by_group_and_class(models):
         *("g=1: x", "g=1: y", "g=1: z"),
     }
     assert all(line[0].text.startswith("everybody") for line in table.rows[:3])
-    assert [span for span, _ in table.spans if span] == ["mean", *models]
+    assert [span for span, _ in table.spans if span] == ["mean, share", *models]
 
 
 def test_a_sentence_for_the_terminal():

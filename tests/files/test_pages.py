@@ -13,6 +13,7 @@ from groupwise.files.run import run
 from groupwise.files.scan import scan
 from groupwise.files.settings import Request
 from groupwise.files.source import opened
+from groupwise.files.tables import title_of
 from groupwise.regret.table import RegretTable
 from tests.cli.commands import people_file
 
@@ -42,18 +43,21 @@ def test_the_page_says_what_was_run_and_what_was_found(finished):
             assert html.escape(row["group"]) in page
 
 
-def test_all_groups_follow_where_they_are_many(finished, monkeypatch):
-    assert "All groups" not in run_page(finished)
+def test_all_groups_are_there_where_they_are_many_and_few_are_shown(finished, monkeypatch):
+    assert "data-first" not in run_page(finished)
     monkeypatch.setattr(pages, "FEW", 3)
     page = run_page(finished)
-    assert "All groups" in page
-    assert "Worst groups" in page
-    assert re.search(r"The 2 worst of \d+ groups", page)
+    assert page.count('data-first="2"') == 1
+    assert re.search(r"The first 2 of \d+ groups", page)
+    table = page[page.index("data-sortable") : page.index("</table>")]
+    for row in finished.table.rows:
+        assert html.escape(title_of(row["group"])) in table  # all of them, shown or not
 
 
 def test_a_certificate_that_does_not_hold_is_said(finished):
     for change, said in (
         ({"regret": 1e9}, "On 1 groups the regret is above the certificate"),
+        ({"regret": -1e3, "certificate": -1e3 - 1e-9}, "as it must be"),  # but for rounding
         ({"status": "void"}, "Certificates are void"),
     ):
         rows = [{**finished.table.rows[0], **change}, *finished.table.rows[1:]]
@@ -72,6 +76,7 @@ def test_how_many_certificates_say_little(finished):
 
 
 def test_warnings_have_a_section(finished):
-    assert "Warnings" not in run_page(replace(finished, plan=replace(finished.plan, warnings=())))
+    plain = run_page(replace(finished, plan=replace(finished.plan, warnings=())))
+    assert "<dt>Warnings</dt>" not in plain
     page = run_page(replace(finished, plan=replace(finished.plan, warnings=("Mind <this>.",))))
     assert "Mind &lt;this&gt;." in page

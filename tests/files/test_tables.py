@@ -6,7 +6,7 @@ import pytest
 
 from groupwise.files.tables import Measure, afterwards, group_table, title_of
 
-PAY = Measure("pay", 2.0)
+PAY = Measure("pay")
 
 
 def row(group, rounds, regret, baseline=None, best=0.0, status="proved"):
@@ -89,7 +89,7 @@ def test_a_row_per_group_and_marks_where_it_matters():
     assert list(cells) == ["everybody (always_on)", "a", "b", "small"]
     assert [cell.text for cell in cells["b"]] == [
         *("b", "100", "0.500", "0.548", "0.490"),
-        *("0.50", "3.00", "1.00"),
+        *("1.000", "6.000", "2.000"),
     ]
     assert cells["b"][2].mark == "good"
     assert cells["a"][2].mark == ""
@@ -124,12 +124,12 @@ def test_an_expert_beside_us():
         *("group", "rounds", "mine", "groupwise", "single model", "best in hindsight"),
         *("groupwise", "single model", "certificate", "regret", "certificate"),
     ]
-    assert table.spans[-2:] == [("regret", 3), ("against mine", 2)]
+    assert table.spans[-2:] == [("regret, pay²", 3), ("against mine, pay²", 2)]
     cells = {line[0].text: line for line in table.rows}
     assert cells["b"][2].text == "0.548"  # √(30 / 100)
-    assert [cell.text for cell in cells["b"]][-2:] == ["−2.50", "0.50"]  # (25 − 30) / 2, 1 / 2
+    assert [cell.text for cell in cells["b"]][-2:] == ["−5.000", "1.000"]  # 25 − 30, and as it is
     assert cells["b"][-2].mark == "good"
-    assert [cell.text for cell in cells["a"]][-2:] == ["5.00", "0.50"]
+    assert [cell.text for cell in cells["a"]][-2:] == ["10.000", "1.000"]
     assert cells["a"][-2].mark == "bad"
     both = group_table(EXPERT, PAY, "Groups", {"mine": "baseline_regret"}, experts=["mine"])
     assert [column.title for column in both.columns].count("mine") == 2  # error and regret, once

@@ -1,5 +1,6 @@
 """What is kept of compiled kernels, in processes of their own on a copy of a few files."""
 
+import io
 import json
 import os
 import shutil
@@ -264,6 +265,60 @@ def test_loading_is_not_compiling(monkeypatch):
     assert started == [1.0, 0.75, 0.25]
     kernels.compiling.begins(True)  # outside, where nobody waits
     assert len(started) == 3
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_word_is_there_while_something_is_compiled_and_only_then(monkeypatch, terminal):
+    """Once, or on a terminal a line with seconds that is wiped whenever compiling ends."""
+    clock, waiting = [0.0], []
+
+    class Timer:
+        daemon = False
+
+        def __init__(self, seconds, function):
+            self.seconds, self.function = seconds, function
+
+        def start(self):
+            waiting.append(self)
+
+        def cancel(self):
+            waiting.clear()
+
+    def passes(seconds):
+        clock[0] += seconds
+        while waiting and waiting[0].seconds <= seconds:
+            waiting.pop(0).function()
+            seconds = 0.0
+
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr("groupwise.kernels.sys.stderr", out)
+    monkeypatch.setattr("groupwise.kernels.threading.Timer", Timer)
+    monkeypatch.setattr("groupwise.kernels.time.monotonic", lambda: clock[0])
+    for name, value in {"_open": 0, "_depth": 0, "_spent": 0.0, "_said": False}.items():
+        monkeypatch.setattr(kernels.compiling, name, value)
+    for _ in range(2):  # a second model may have other kernels
+        before = out.tell()
+        with kernels.compiling():
+            passes(9.0)  # something else
+            assert out.tell() == before
+            kernels.compiling.begins(True)
+            passes(1.5)
+            assert "compiling its kernels" in out.getvalue()[before:]
+            passes(1.0)
+            kernels.compiling.ends()
+            shown = out.getvalue()[before:]
+            assert shown.endswith("\r") == terminal
+            kernels.compiling.begins(True)
+            passes(1.0)
+            kernels.compiling.ends()
+            assert (out.getvalue()[before:] == shown) != terminal
+        lines = out.getvalue()[before:].split("\r")
+        told = [line for line in lines if line.strip()]
+        assert len(told) == (3 if terminal else 1)
+        assert [line[-3:] for line in told] == (["2 s", "2 s", "4 s"] if terminal else ["e.\n"])
+        assert lines[-1] == ("" if terminal else told[-1])
+    assert not waiting
 
 
 def test_processes_that_compile_at_once(copy):

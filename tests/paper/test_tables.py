@@ -18,7 +18,7 @@ from groupwise.paper.tables import (
     table_of,
     worst,
 )
-from groupwise.report.tables import json_text
+from groupwise.report.tables import Cell, json_text
 
 
 def a_run(loss, baseline, best, short):
@@ -103,7 +103,7 @@ def test_a_miss_stands_out_in_the_tables():
     assert summary_table([missed]).rows[0][-1].text == "misses in young"
     fine = a_result(rows_off_by(3, -0.02))
     assert "bad" not in [cell.mark for cell in table_of(fine).rows[0]]
-    assert summary_table([fine]).rows[0][-1] == ("agrees", "good")
+    assert summary_table([fine]).rows[0][-1] == Cell("agrees", "good")
 
 
 def test_a_group_that_was_not_published_has_no_differences():

@@ -348,11 +348,12 @@ def test_before_the_first_label():
 def test_text_html_and_frames():
     sums = sums_of(np.array([0.3, 0.4]), np.array([0.0, 1.0]), group="<b>\n")
     table = CalibrationTable.of([sums, sums._replace(group="plain")], 2)
-    heading, rule, *lines = str(table).splitlines()
+    heading, units, rule, *lines = str(table).splitlines()
     assert heading.split() == [
         *("group", "rounds", "mean_label", "mean_prediction", "gap", "brier", "log_loss", "auc"),
         *("ece", "ece_95"),
     ]
+    assert units.split() == [*["share"] * 3, "share²", "nats", *["share"] * 3]
     assert set(rule) == {"─", " "}
     assert lines[0].startswith(r"<b>\n  ")
     assert repr(table) == str(table)

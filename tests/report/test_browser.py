@@ -1,5 +1,7 @@
 """The report in a real browser: chromium, headless, without a network."""
 
+import html
+import json
 import os
 import re
 import shutil
@@ -7,7 +9,8 @@ import subprocess
 
 import pytest
 
-from tests.cli.commands import people_file, succeed, write_rows
+from groupwise.files.tables import title_of
+from tests.cli.commands import people_file, regret_of, succeed, write_rows
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SCRIPT = "<script>document.title='taken over'</script>"
@@ -44,8 +47,13 @@ def page(tmp_path_factory):
 
 def text_of(dom):
     """What is there to read."""
-    body = re.sub(r"<style.*?</style>", "", dom, flags=re.DOTALL)
+    body = re.sub(r"<(style|script).*?</\1>", "", dom, flags=re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))
+
+
+def table_of(dom):
+    """The first table."""
+    return dom[dom.index("<table>") : dom.index("</table>")]
 
 
 def test_headline_table_and_fingerprint(page):
@@ -62,18 +70,135 @@ def test_headline_table_and_fingerprint(page):
     assert "A look ahead" in text
 
 
-def test_a_curve_for_every_group(page):
+def test_panels_for_every_group(page):
     *_, dom = page
-    panels = re.findall(r'role="img" aria-label="regret against rounds of the group: ([^"]+)"', dom)
-    assert len(panels) == 9
-    assert dom.count("<svg viewBox") == 9
+    for what in ("Error over time", "Residuals", "Regret over time"):
+        panels = re.findall(rf'role="img" aria-label="{what}: ([^"]+)"', dom)
+        assert len(panels) == len(set(panels)) == 9
+    assert dom.count("<svg viewBox") == 27
+    places = re.findall(r'<th scope="row"><a href="#([^"]+)"', dom)
+    assert len(places) == 9
+    assert set(places) == set(re.findall(r'<article class="card" id="([^"]+)"', dom))
 
 
 def test_nothing_comes_from_elsewhere(page):
     _, report, dom = page
-    assert "<script" not in dom
+    assert dom.count("<script") == 1
     assert not re.search(r'(?:src|href)="(?:https?:)?//', dom)
     assert "@import" not in report.read_text("utf-8")
+
+
+def driven(page, script):
+    """What a script says that acts on the report in a frame, as a reader would."""
+    folder, report, _ = page
+    probe = report.with_name("driver.html")
+    probe.write_text(
+        '<!DOCTYPE html><html><body><iframe id="it" style="width:1400px;height:900px" '
+        f'src="{report.name}"></iframe><pre id="said"></pre><script>'
+        "const table = () => page.querySelector('[data-sortable]');"
+        "const rows = () => [...table().querySelectorAll('tbody tr')].filter(row => !row.hidden);"
+        "const column = place => rows().map(row => row.cells[place].textContent);"
+        "const head = place => table().querySelectorAll('thead tr:last-child th')[place];"
+        "const key = (on, name) => on.dispatchEvent(new page.defaultView.KeyboardEvent('keydown', "
+        "{key: name, bubbles: true, cancelable: true}));"
+        "let page; onload = () => { page = document.getElementById('it').contentDocument;"
+        "const said = []; const say = (...what) => said.push(what);"
+        f"{script};"
+        "document.getElementById('said').textContent = JSON.stringify(said); }"
+        "</script></body></html>"
+    )
+    dom = browser(folder, "--allow-file-access-from-files", "--dump-dom", f"file://{probe}")
+    found = re.search(r'<pre id="said">(.*?)</pre>', dom, re.DOTALL)
+    assert found is not None
+    return json.loads(html.unescape(found[1]))
+
+
+def test_headings_sort(page):
+    """By click and by key: largest first, smallest first, and as it was."""
+    folder, *_ = page
+    regret = regret_of(folder / "out")
+    ((before,), (largest, state), (smallest, _), (after,), (names,)) = driven(
+        page,
+        "say(column(0)); head(1).querySelector('.sort').click();"
+        "say(column(0), head(1).getAttribute('aria-sort'));"
+        "key(head(1).querySelector('.sort'), 'Enter'); say(column(0), 0);"
+        "key(head(1).querySelector('.sort'), ' '); say(column(0));"
+        "head(0).querySelector('.sort').click(); say(column(0));",
+    )
+    every = {title_of(name): row["rounds"] for name, row in regret.items()}
+    assert before == after
+    assert set(before) == set(every)
+    assert state == "descending"
+    assert [every[name] for name in largest] == sorted(every.values(), reverse=True)
+    assert [every[name] for name in smallest] == sorted(every.values())
+    assert names == sorted(every, key=str.lower)
+
+
+def test_figures_are_sorted_by_value_and_not_as_text(page):
+    """Signs, thousands and powers of ten do not matter."""
+    folder, *_ = page
+    regret = regret_of(folder / "out")
+    titles = {title_of(name): row["regret"] for name, row in regret.items()}
+    (at,), (found,) = driven(
+        page,
+        "const place = [...table().querySelectorAll('thead tr:last-child th')]"
+        ".map(one => one.textContent).lastIndexOf('groupwise'); say(place);"
+        "head(place).querySelector('.sort').click(); say(column(0));",
+    )
+    assert at > 4
+    assert [titles[name] for name in found] == sorted(titles.values(), reverse=True)
+
+
+def test_words_search(page):
+    """All words must be in a row, in whatever case; the count is told to those who cannot see."""
+    (cities, status), (none, _), (everything, _) = driven(
+        page,
+        "const field = table().querySelector('input[type=search]');"
+        "const look = text => { field.value = text;"
+        "field.dispatchEvent(new page.defaultView.Event('input'));"
+        "say(column(0), table().querySelector('[role=status]').textContent); };"
+        "look('CITY= n'); look('city= nowhere'); look('');",
+    )
+    assert cities == ["city=north"]
+    assert status == "1 of 9 shown"
+    assert none == []
+    assert len(everything) == 9
+
+
+def test_keys_reach_everything(page):
+    """Search, headings, tables that scroll, and links are in the order of the page."""
+    ((order,),) = driven(
+        page,
+        "say([...page.querySelectorAll('#groups input, #groups .sort, #groups .scroll, "
+        "#groups tbody a')].map(one => [one.tabIndex, one.className || one.tagName]));",
+    )
+    assert all(place == 0 for place, _ in order)
+    kinds = [kind for _, kind in order]
+    assert kinds[:2] == ["INPUT", "scroll"]
+    assert kinds.count("A") == 9
+    assert kinds.count("sort") == table_of(page[-1]).count('scope="col"')
+
+
+def test_without_scripts_the_table_is_whole(page):
+    folder, report, _ = page
+    text = report.read_text("utf-8")
+    plain = report.with_name("plain.html")
+    plain.write_text(text.replace("script-src", "img-src"), "utf-8")  # which runs no script
+    dom = browser(folder, "--dump-dom", f"file://{plain}")
+    assert 'class="tools" hidden' in dom
+    assert 'class="sort"' not in dom
+    table = table_of(dom)
+    assert table.count('<th scope="row">') == 9
+    assert "hidden" not in table
+
+
+def test_it_prints(page):
+    """Tools that only a screen has use for are not on paper, and all columns are."""
+    folder, report, _ = page
+    browser(folder, f"--print-to-pdf={folder / 'page.pdf'}", f"file://{report}")
+    content = (folder / "page.pdf").read_bytes()
+    assert content.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", content)) > 2
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -32,7 +32,8 @@ def regret(
 
     table, measure, calibration = look(model)
     if as_json:
-        record = {"schema": 1, "rows": table.rows, "comparator": table.comparator}
+        record = {"schema": 1, "units": measure.units(table.rows), "rows": table.rows}
+        record["comparator"] = table.comparator
         typer.echo(json_text({**record, **calibration, "rounds": table.settled}), nl=False)
         return
     if not table.rows:

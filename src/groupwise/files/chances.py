@@ -1,23 +1,25 @@
 """Probabilities of groups in tables and sentences: log loss, base rates, calibration, notes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
 from groupwise.files.tables import (
+    COLOURS,
     ENOUGH,
     EVERYBODY,
-    STATUS,
+    RANGE,
+    SPREAD,
     Measure,
     Row,
-    fixed,
     mean_loss,
     title_of,
 )
 from groupwise.files.text import amount, shown
+from groupwise.files.units import Scale, fixed
 from groupwise.groups import ALWAYS_ON
 from groupwise.regret.calibration import CalibrationTable
 from groupwise.report.calibration import DRAWN, calibration_section, excess, reliability, verdict
@@ -36,15 +38,18 @@ TOLD = 15
 Calibrations = Mapping[str, Mapping[str, CalibrationTable]]
 """By the name of the model, then by class."""
 
-NOTE = (
-    "Log loss: minus the logarithm of the probability that was given to what came, in nats per "
-    "round; the less the better. Base rate: of who knows the share of every class in the group, "
-    "and nothing else. Best in hindsight: the {best} that fits all the group’s rows best "
-    "within the bound, fitted after the fact. Single model: one online logistic regression for "
-    "everybody. Regret: loss beyond that of the best in hindsight, summed over the group’s rounds, "
-    "in nats; below 0 every such model for the group was beaten. Certificate: the regret cannot be "
-    "above it. {status} Green: at least half a percent better than the single model, red: worse."
-)
+TERMS = {
+    "Gap": "the mean probability less the share of positive labels: above 0, probabilities are too "
+    "high on average. In bold where its interval is on one side of 0.",
+    "Log loss": "minus the logarithm of the probability that was given to what came, in nats per "
+    "round; the less the better.",
+    "Base rate": "of who knows the share of every class in the group, and nothing else.",
+    "Single model": "one online logistic regression for everybody.",
+    "Best in hindsight": "the {best} that fits all the group’s rows best within the bound, fitted "
+    "after the fact.",
+    "Regret": "loss beyond that of the best in hindsight, summed over the group’s rounds, in nats; "
+    "below 0 every such model for the group was beaten.",
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,9 @@ class Nats(Measure):
 
     shares: Mapping[str, Sequence[float]] = field(default_factory=dict)
     classes: Sequence[str] = ()
-    axis: ClassVar[str] = "regret, nats"
+    squares: bool = False
+    signed: ClassVar[str] = "gap"
+    key: ClassVar[str] = "log_loss"
     words: ClassVar[tuple[str, str, str]] = ("has a mean log loss of", "of", "a mean log loss of")
     slow: ClassVar[bool] = True
 
@@ -70,11 +77,16 @@ class Nats(Measure):
         features: int,
     ) -> "Nats":
         """For models of so many features: on hardly more rounds, one can be fitted to anything."""
-        return cls(target, 1.0, max(ENOUGH, EACH * features), shares_of(tables), classes)
+        enough = max(ENOUGH, EACH * features)
+        return cls(target, enough, shares=shares_of(tables), classes=classes)
 
     @property
-    def note(self) -> str:
-        return f"{NOTE.format(best=self._best, status=STATUS)} {self.small}"
+    def terms(self) -> dict[str, str]:
+        own = {word: meaning.format(best=self._best) for word, meaning in TERMS.items()}
+        if len(self.classes) > 2:
+            del own["Gap"]
+        spread = {RANGE: SPREAD.format(values="losses, or of probability less label (gap),")}
+        return {**own, **spread, **COLOURS, "Small groups": self.small}
 
     @property
     def small(self) -> str:
@@ -87,8 +99,27 @@ class Nats(Measure):
         )
 
     @property
-    def heading(self) -> str:
-        return "log loss, nats per round"
+    def error_unit(self) -> str:
+        return "nats per round"
+
+    @property
+    def loss_unit(self) -> str:
+        return "nats"
+
+    @property
+    def bias_unit(self) -> str:
+        return "share"
+
+    def heading(self, figures: Scale) -> str:
+        return f"log loss, {self.error_unit}"
+
+    def figures(self, values: Iterable[float]) -> Scale:
+        """How figures are shown: without powers of ten, as base rates beside them."""
+        return Scale.of(values, powers=False)
+
+    def biases(self, figures: Scale) -> Scale:
+        """How shares are shown."""
+        return Scale(0, 3)
 
     def figure(self, row: Row, regret: str | None = "regret") -> float:
         """The mean log loss."""
@@ -111,7 +142,10 @@ class Nats(Measure):
             most = int(np.argmax(shares)) if shares else 0
             told = f"{shown(self.classes[most], 16)} {shares[most]:.0%}" if shares else "–"
             column = Column("most frequent", numeric=False)
-        return [(column, told), (Column("base rate", self.heading), fixed(self.base_rate(row), 4))]
+        return [
+            (column, told),
+            (Column("base rate", self.heading(Scale())), fixed(self.base_rate(row), 4)),
+        ]
 
     def shows_status(self, rows: object) -> bool:
         """Always."""
@@ -277,9 +311,9 @@ def _beside(tables: Mapping[str, CalibrationTable], groups: Sequence[str], class
     known = {model: {row["group"]: row for row in table} for model, table in tables.items()}
     first = next(iter(known.values()))
     columns = [Column("group" if classes == 1 else "group and class", numeric=False)]
-    columns += [Column("rounds"), Column("labels", "mean")]
+    columns += [Column("rounds"), Column("labels", "mean, share")]
     for model in tables:
-        titles = ("gap", "Brier", "AUC", "error", "by chance")
+        titles = ("gap, share", "Brier, share²", "AUC, share", "error, share", "by chance, share")
         columns += [Column(title, shown(model, 30)) for title in titles]
     lines = []
     for group in groups:

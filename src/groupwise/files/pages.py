@@ -2,38 +2,31 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from groupwise.files import chances
+from groupwise.files.cards import anchors, cards
+from groupwise.files.certificates import explained
 from groupwise.files.chances import Nats
+from groupwise.files.quality import quality_table
 from groupwise.files.settings import CLASSES
-from groupwise.files.tables import (
-    AGAINST,
-    BEST,
-    OURS,
-    SINGLE,
-    Row,
-    group_table,
-    title_of,
-)
+from groupwise.files.tables import AGAINST, Row, group_table, regret_scale
 from groupwise.files.task import Task
 from groupwise.files.text import quoted, shown
 from groupwise.groups import ALWAYS_ON
 from groupwise.regret.certificate import LOOSE, VACUOUS, VOID
-from groupwise.report.figures import Figure, Line, Panel, draw, inline
-from groupwise.report.page import Illustration, Page, Section, html, versions
+from groupwise.report.page import Block, Page, Section, Terms, html
+from groupwise.report.provenance import versions
 
 if TYPE_CHECKING:
     from groupwise.files.plan import Plan
     from groupwise.files.run import Finished
 
-SHORT = 25
-"""So many groups are shown first, and drawn; all of them follow."""
+SHORT = 16
+"""So many groups are drawn, and shown first where there are many."""
 FEW = 40
-"""Up to so many, all of them are in the first table."""
-POINTS = 3
-"""Fewer make no curve."""
-PANEL_NAME = 36
+"""Up to so many, all of them are shown at once."""
 
 
 def run_page(finished: "Finished") -> str:
@@ -63,31 +56,18 @@ def compare_page(compared: "Finished") -> str:
 
 def _page(done: "Finished", title: str, lead: Sequence[str]) -> str:
     """The page; ``lead`` stands after the sentences about the worst groups."""
-    rows, few = done.rows, len(done.rows) <= FEW
-    heading, worst_rows = ("Groups", rows) if few else ("Worst groups", rows[:SHORT])
-    measure = done.measure
+    rows, measure = done.rows, done.measure
     first, *more = done.verdicts
-    players = {shown(name, 30): key for name, key in done.players.items()}
-
-    def section(title: str, anchor: str, chosen: Sequence[Row], note: str, *text: str) -> Section:
-        experts = done.plan.experts
-        table = group_table(chosen, measure, title, players, note, experts=experts)
-        return Section(title, anchor, [*text, table])
-
-    against = [AGAINST.format(name=shown(name, 30)) for name in done.plan.experts]
     sections = [
-        section(heading, "groups", worst_rows, " ".join([measure.note, *against])),
-        Section("Regret over time", "curves", [_curves(done)]),
+        Section("Groups", "groups", _groups(done)),
+        Section("Regret and certificate", "certificates", explained(done, most=FEW)),
+        Section("Group by group", "curves", [cards(done, SHORT)]),
     ]
     if isinstance(measure, Nats):
-        sections.insert(1, chances.calibration(done.calibration))
+        sections.insert(2, chances.calibration(done.calibration))
         told = chances.notes(rows, measure)
         sections += [Section("Notes", "notes", told)] if told else []
-    if done.warnings:
-        sections.append(Section("Warnings", "warnings", done.warnings))
-    if not few:
-        text = f"All {len(rows):,} groups in the same order: everybody, then by regret per round."
-        sections.append(section("All groups", "all-groups", rows, "", text))
+    sections.append(Section("Data quality", "data", _data(done)))
     name = shown(done.scan.source.name.rsplit("/", 1)[-1])
     return html(
         Page(
@@ -101,17 +81,60 @@ def _page(done: "Finished", title: str, lead: Sequence[str]) -> str:
     )
 
 
+def _groups(done: "Finished") -> list[Block]:
+    """The table of all groups, and what its columns mean."""
+    rows, measure, players = done.rows, done.measure, done.players
+    table = group_table(
+        rows,
+        measure,
+        "Groups",
+        {shown(name, 30): key for name, key in players.items()},
+        experts=done.plan.experts,
+        regret=regret_scale(rows, players),
+        errors=done.errors,
+        targets=anchors(rows, SHORT),
+    )
+    first = SHORT if len(rows) > FEW else None
+    order = "Everybody, then the others by regret per round, the largest first."
+    against = {
+        f"Against {shown(name, 30)}": AGAINST.format(name=shown(name, 30))
+        for name in done.plan.experts
+    }
+    told = Terms({**measure.terms, **against})
+    return [order, replace(table, sortable=True, first=first), told]
+
+
+def _data(done: "Finished") -> list[Block]:
+    """What the columns hold, and what to know about them."""
+    scan, plan = done.scan, done.plan
+    return [
+        f"{scan.rows:,} rows of {len(scan.columns):,} columns. Types, missing cells and ranges are "
+        "those of the whole file, before the first row was predicted.",
+        quality_table(scan, plan),
+        *([Terms({"Warnings": "", **_numbered(done.warnings)})] if done.warnings else []),
+    ]
+
+
+def _numbered(sentences: Sequence[str]) -> dict[str, str]:
+    return {f"{place}.": sentence for place, sentence in enumerate(sentences, 1)}
+
+
 def _certified(rows: Sequence[Row]) -> str:
     """Whether regret stayed below the certificates."""
     if any(row["status"] == VOID for row in rows):
         return "Certificates are void: some predictions left the range of the label."
-    over = sum(row["regret"] > row["certificate"] * (1 + 1e-9) + 1e-9 for row in rows)
+    over = sum(row["regret"] - row["certificate"] > _rounding(row) for row in rows)
     if over:
         return f"On {over:,} groups the regret is above the certificate, which must not be."
     holds = "On every group the regret of groupwise is below its certificate, as it must be"
     found = Counter(row["status"] for row in rows)
     little = " and ".join(f"{found[one]:,} are {one}" for one in (LOOSE, VACUOUS) if found[one])
     return f"{holds}; of {len(rows):,} certificates {little}." if little else f"{holds}."
+
+
+def _rounding(row: Row) -> float:
+    """By how much regret may seem to exceed a certificate, either of which may be below 0."""
+    return 1e-9 * (1.0 + abs(float(row["certificate"]))) + 1e-12 * abs(float(row["loss"]))
 
 
 def _what(done: "Finished") -> str:
@@ -150,42 +173,6 @@ def _ahead(plan: "Plan") -> list[str]:
     ]
 
 
-def _curves(done: "Finished") -> Illustration:
-    """Regret against time, a small panel for each of the worst groups."""
-    rows, measure, unit = done.rows, done.measure, done.measure.unit
-    panels: list[Panel] = []
-    style: Literal["solid", "marked"] = "marked" if measure.slow else "solid"
-    drawn = {row["group"]: done.curves[row["group"]].drawn() for row in rows}
-    followed = [row for row in rows if drawn[row["group"]].time.size > POINTS]
-    if measure.slow:
-        followed = sorted(followed, key=lambda row: -row["rounds"])
-    chosen = (followed or rows)[:SHORT]
-    for group in (row["group"] for row in chosen):
-        curve = drawn[group]
-        others = {shown(name, 30): curves[group].drawn() for name, curves in done.logged.items()}
-        lines = (
-            Line(SINGLE, curve.rounds, curve.baseline_regret / unit, colour=0, style=style),
-            Line(OURS, curve.rounds, curve.regret / unit, colour=1, style=style),
-            *(
-                Line(name, other.rounds, other.regret / unit, colour=place, style=style)
-                for place, (name, other) in enumerate(others.items(), 2)
-            ),
-        )
-        panels.append(Panel(title_of(group, PANEL_NAME), lines))
-    which = f"{len(chosen)} large ones" if measure.slow else f"The {len(chosen)} worst"
-    some = f"{which} of {len(rows):,} groups. " if len(rows) > len(chosen) else ""
-    figure = Figure(
-        "regret",
-        f"{some}Regret against {BEST} so far, as the group’s rounds go by. A line that flattens "
-        "has learned the group; one that keeps climbing has not."
-        f"{' The dots are where the best was fitted.' if measure.slow else ''}",
-        "rounds of the group",
-        measure.axis,
-        tuple(panels),
-    )
-    return Illustration(figure, inline(figure, draw(figure, pdf=False)))
-
-
 def _facts(done: "Finished") -> dict[str, dict[str, str]]:
     """The page's last lines: the settings, the fingerprint of the data, and the versions."""
     plan, source, parameters = done.plan, done.scan.source, done.plan.parameters
@@ -214,7 +201,11 @@ def _facts(done: "Finished") -> dict[str, dict[str, str]]:
             "Bytes": f"{source.size:,}",
             "SHA-256": source.sha256,
         },
-        "Made with": versions(),
+        "Provenance": {
+            **({"Command": done.command} if done.command else {}),
+            "Made": done.made,
+            **versions(),
+        },
     }
 
 

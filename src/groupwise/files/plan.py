@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,8 @@ class Plan:
     proposed: bool = False
     past: tuple[Past, ...] = ()
     hinges: bool = False
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Columns that are used for nothing, and why, in a clause."""
 
     def toml(self, notes: Sequence[str] = ()) -> str:
         """The TOML file that asks for this plan, notes as comments at the top."""
@@ -302,6 +304,7 @@ def make_plan(
         proposed=request.features is None or request.groups is None,
         past=past,
         hinges=bent,
+        left_out=dict.fromkeys(request.drop, "asked for with --drop"),
     )
 
 

@@ -27,9 +27,11 @@ from groupwise.files.snapshots import Reading, save
 from groupwise.files.tables import OURS, Measure, Row, afterwards
 from groupwise.files.text import quoted
 from groupwise.progress import progress_bar
+from groupwise.regret.calibration import UNITS
 from groupwise.regret.curves import Curve, Recorder
 from groupwise.regret.table import LOST
-from groupwise.report.page import versions
+from groupwise.report.errors import Errors
+from groupwise.report.provenance import command, moment, versions
 from groupwise.report.tables import json_text
 from groupwise.writing import outputs
 
@@ -80,13 +82,17 @@ class Finished:
     """Ours first; empty where numbers were predicted."""
     remarks: tuple[str, ...] = ()
     """What to know of the other models' predictions."""
+    errors: Mapping[str, Errors] = field(default_factory=dict)
+    """Those of every model by the key of its regret in a row, the audited ones first."""
+    command: str = ""
+    made: str = field(default_factory=moment)
 
     @cached_property
     def measure(self) -> Measure:
         """What the figures mean."""
         plan, task = self.plan, self.plan.task
         if not task.is_chance:
-            return Measure(plan.target, task.loss.unit)
+            return Measure(plan.target)
         return Nats.of(plan.target, task.names, self.calibration[OURS], self.features)
 
     @cached_property
@@ -131,6 +137,9 @@ class Following:
         keys = "regret", *self.players.values(), *map(lost_by, plan.experts)
         self.recorders = {key: Recorder() for key in keys}
         self.scores = {one.name: Scores(plan.task) for one in plan.logged}
+        loss, chance = plan.task.loss, plan.task.is_chance
+        sizes = (1.0, 1.0) if chance else (loss.high - loss.low, loss.unit)
+        self.errors = {key: Errors(*sizes) for key in (*self.players.values(), "regret")}
         self.done, self._next = 0, 0.0
         self._spent = 0.0
         self._rounds: Counter[str] = Counter()
@@ -155,16 +164,19 @@ class Following:
                 advance(len(piece.numbers))
 
     def _add(self, piece: Piece, result: "FrameReplay") -> None:
-        """Sum up what the other models lost on some rows."""
+        """Sum up errors on some rows, and what the other models lost."""
         membership = result.memberships[0]
         counts = np.bincount(membership.indices, minlength=len(membership.names))
         self._rounds.update(dict(zip(membership.names, counts.tolist(), strict=True)))
-        if not self.players:
-            return
         labels = self.task.encode(piece.frame.column(self.plan.target))
+        said = {"regret": self.task.of_prediction(result.prediction)}
         for one in self.plan.logged:
             predictions = one.read(piece, self.scan.source.name)
             self.scores[one.name].add(membership, predictions, labels)
+            said[self.players[one.name]] = predictions
+        for key, predictions in said.items():
+            signed = predictions[:, 0] - labels if predictions.shape[1] == 1 else None
+            self.errors[key].add(membership, self.task.losses(predictions, labels), signed)
 
     def reached(self) -> Iterable[dict[str, Any]]:
         """Take down the table of the largest groups if it is time to; gives what was noted."""
@@ -235,6 +247,8 @@ class Following:
             },
             calibration=calibration,
             remarks=tuple(x for pair in self.scores.items() for x in said_for_sure(*pair)),
+            errors=self.errors,
+            command=command(),
         )
 
 
@@ -300,12 +314,15 @@ def record(finished: Finished) -> dict[str, Any]:
     """All figures of a run or an audit, its data and its settings, as plain values."""
     found, plan, players = finished.scan, finished.plan, finished.players
     audited = [_audited(row, players) for row in finished.rows] if players else None
+    errors = _errors(finished)
     return {
         "schema": 1,
+        "units": finished.measure.units([*finished.table.rows[:1], *errors[OURS][:1]]),
         "rows": audited or finished.table.rows,
+        "errors": errors,
         "comparator": finished.table.comparator,
         **({"predictions": list(players)} if players else {}),
-        **({"calibration": _calibration(finished.calibration)} if finished.calibration else {}),
+        **(_calibration(finished.calibration) if finished.calibration else {}),
         "rounds": found.rows,
         "data": {
             "name": found.source.name,
@@ -332,15 +349,30 @@ def record(finished: Finished) -> dict[str, Any]:
         },
         "looked_ahead": list(plan.looked_ahead),
         "warnings": list(finished.warnings),
+        "command": finished.command,
+        "made": finished.made,
         "versions": versions(),
     }
 
 
 def _calibration(tables: Calibrations) -> dict[str, Any]:
-    """Figures by model, class and group."""
-    return {
+    """Figures by model, class and group, and what they are in."""
+    figures = {
         name: {event: table.rows for event, table in by_class.items()}
         for name, by_class in tables.items()
+    }
+    return {"calibration": figures, "calibration_units": UNITS}
+
+
+def _errors(finished: Finished) -> dict[str, list[Row]]:
+    """Error and bias of every model on every group, with their intervals."""
+    groups = [row["group"] for row in finished.table.rows]
+    names = {key: name for name, key in finished.players.items()} | {"regret": OURS}
+    return {
+        names[key]: [
+            {"group": group, **finished.measure.estimates(errors, group)} for group in groups
+        ]
+        for key, errors in finished.errors.items()
     }
 
 

@@ -72,7 +72,7 @@ def look(path: Path) -> "tuple[RegretTable, Measure, dict[str, Any]]":
     task = Task(model.loss)
     table = model.regret(progress=True)
     if not task.is_chance:
-        return table, Measure(reading.target, model.loss.unit), {}
+        return table, Measure(reading.target, squares=model.loss.kernel == "square"), {}
     tables = calibration_of(model, task)
     known = {event: found.rows for event, found in tables.items()}
     measure = Nats.of(reading.target, task.names, tables, len(model.feature_names))

@@ -2,19 +2,22 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from groupwise.files.text import amount, quoted, shown
+from groupwise.files.units import Scale, label_unit, squared
 from groupwise.groups import ALWAYS_ON
 from groupwise.protocols import BRACKET
 from groupwise.regret.certificate import LOOSE, PROVED, VACUOUS, VOID
-from groupwise.regret.table import CERTIFIED, LOST
+from groupwise.regret.table import CERTIFIED, LOST, units_of
+from groupwise.report.errors import Errors, Estimate
 from groupwise.report.tables import Cell, Column, Table
 
 OURS, SINGLE, BEST = "groupwise", "single model", "best in hindsight"
 EVERYBODY = f"everybody ({ALWAYS_ON})"
 NAME, NARROW_NAME = 60, 30
+RANGE = "95\N{NO-BREAK SPACE}% interval"
 NOTICEABLE = 0.005
 """A difference in error of half a percent is marked."""
 FIRST = 15
@@ -25,19 +28,27 @@ ENOUGH = 30
 EXACT = 1e-6
 """A linear model whose error is so small a part of ours has found the label in the features."""
 
-NOTE = (
-    "Error: the root of the mean squared error, in the label’s own units. Best in hindsight: the "
-    "linear model that fits all the group’s rows best, fitted after the fact. Single model: one "
-    "online ridge regression for everybody. Regret: squared error beyond that of the best in "
-    "hindsight, summed over the group’s rounds; 1 is one prediction off by the whole range of the "
-    "label, and below 0 every linear model for the group was beaten. Certificate: the regret "
-    "cannot be above it. {status} Green: at least half a percent better than the single "
-    "model, red: worse."
+TERMS = {
+    "Bias": "the mean of predictions less labels, in the label’s own units: above 0, predictions "
+    "are too high on average. In bold where its interval is on one side of 0.",
+    "Error": "the root of the mean squared error, in the label’s own units.",
+    "Single model": "one online ridge regression for everybody.",
+    "Best in hindsight": "the linear model that fits all the group’s rows best, fitted after the "
+    "fact.",
+    "Regret": "squared error beyond that of the best in hindsight, summed over the group’s rounds, "
+    "in the square of the label’s units; below 0 every linear model for the group was beaten.",
+}
+SPREAD = (
+    "mean ± q · s ÷ √n, where s is the standard deviation of the {values} of the n rounds, and q "
+    "Student’s with n − 1 degrees. It is for what was to be expected of these rounds, each by all "
+    "that came before it. Rows need not be independent, since what rounds lose beyond that is a "
+    "martingale; but rounds are to be many, and none of them much of the sum. It says nothing of "
+    "rows to come that are not like these."
 )
-STATUS = (
-    "It is grey where that says little: loose, above what the best in hindsight lost itself, or "
-    "vacuous, above what all rounds together could lose."
-)
+COLOURS = {
+    "Colours": "green: at least half a percent better than the single model; red: worse. "
+    "Certificates are grey where they say little.",
+}
 UNTOLD = (
     "Which group is the worst cannot be told: none has more rounds than features, and a model "
     "fitted to so few afterwards may fit anything."
@@ -83,14 +94,18 @@ def mean_loss(row: Row, regret: str | None = "regret") -> float:
 class Measure:
     """What the figures of a group mean, and how they are told: here for numbers.
 
-    Losses are squared errors in units of ``unit``, and figures the root of their mean. On groups of
-    under ``enough`` rounds they say little.
+    Losses are squared errors, and figures the root of their mean; or, where they are not
+    ``squares``, absolute errors and their mean. On groups of under ``enough`` rounds they say
+    little.
     """
 
     target: str | None = None
-    unit: float = 1.0
     enough: int = ENOUGH
-    axis: ClassVar[str] = "regret"
+    squares: bool = True
+    key: ClassVar[str] = "error"
+    """The key of the figures in JSON."""
+    signed: ClassVar[str] = "bias"
+    """What the mean of the predictions less that of the labels is called."""
     words: ClassVar[tuple[str, str, str]] = ("is typically off by", "by", "off by")
     """What is said of a figure, of a second one, and of a further one."""
     slow: ClassVar[bool] = False
@@ -130,9 +145,11 @@ class Measure:
         return best if gain > 0.0 else None
 
     @property
-    def note(self) -> str:
+    def terms(self) -> dict[str, str]:
         """What the columns mean."""
-        return f"{NOTE.format(status=STATUS)} {self.small}"
+        values = "signed errors (bias) or of the squared errors (error, of which it is the root)"
+        spread = {RANGE: SPREAD.format(values=values)}
+        return {**TERMS, **spread, **COLOURS, "Small groups": self.small}
 
     @property
     def small(self) -> str:
@@ -143,13 +160,59 @@ class Measure:
         )
 
     @property
-    def heading(self) -> str:
-        """What stands above the figures."""
-        return f"error, in {shown(self.target, 16)}" if self.target else "error"
+    def error_unit(self) -> str:
+        """What the figures are in."""
+        return label_unit(self.target)
+
+    @property
+    def loss_unit(self) -> str:
+        """What losses are in, and regret and certificates with them."""
+        return squared(self.error_unit) if self.squares else self.error_unit
+
+    @property
+    def bias_unit(self) -> str:
+        """What the mean of predictions less labels is in."""
+        return self.error_unit
+
+    def units(self, rows: Sequence[Row]) -> dict[str, str]:
+        """What the figures of these rows are in, as JSON has it."""
+        ends = ("", "_low", "_high")
+        own = {
+            **{f"{self.key}{end}": self.error_unit for end in ends},
+            **{f"bias{end}": self.bias_unit for end in ends},
+        }
+        known = {key: unit for key, unit in own.items() if any(key in row for row in rows)}
+        return {"rounds": "rounds", **known, **units_of(list(rows[:1]), self.loss_unit)}
+
+    def heading(self, figures: Scale) -> str:
+        """What stands above figures that are shown so."""
+        return f"error, {figures.unit(self.error_unit)}"
+
+    def figures(self, values: Iterable[float]) -> Scale:
+        """How figures are shown."""
+        return Scale.of(values)
+
+    def biases(self, figures: Scale) -> Scale:
+        """How the mean of predictions less labels is shown, where figures are shown so."""
+        return figures
+
+    def above(self, what: str, scale: Scale) -> str:
+        """What stands above losses that are shown so."""
+        return f"{what}, {scale.unit(self.loss_unit)}"
 
     def figure(self, row: Row, regret: str | None = "regret") -> float:
         """Root of the mean square error, in the label's units."""
-        return math.sqrt(mean_loss(row, regret))
+        mean = mean_loss(row, regret)
+        return math.sqrt(mean) if self.squares else mean
+
+    def estimate(self, errors: Errors, group: str) -> Estimate:
+        """The same with its interval."""
+        return errors.loss(group).root if self.squares else errors.loss(group)
+
+    def estimates(self, errors: Errors, group: str) -> dict[str, float | None]:
+        """Error and bias of a group with their intervals, by the keys that JSON has."""
+        own, bias = self.estimate(errors, group), errors.bias(group)
+        return {**_keyed(self.key, own), **_keyed("bias", bias)}
 
     def about(self, row: Row) -> list[tuple[Column, str]]:
         """What else is told of a group: columns, and what stands in them."""
@@ -240,6 +303,127 @@ def afterwards(rows: Iterable[Row], target: str, measure: Measure) -> list[str]:
     ]
 
 
+def _keyed(name: str, estimate: Estimate) -> dict[str, float | None]:
+    keys = (name, f"{name}_low", f"{name}_high")
+    return {key: _value(one) for key, one in zip(keys, estimate, strict=True)}
+
+
+def regret_scale(rows: Iterable[Row], players: Mapping[str, str] | None = None) -> Scale:
+    """How regret and certificates of these groups are shown, on pages, in tables and figures."""
+    keys = ("regret", "baseline_regret", "certificate", *(players or {}).values())
+    return Scale.of(row.get(key) for row in rows for key in keys)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the columns of a table of groups are, and how their figures are shown.
+
+    ``players`` are headings with the keys of regret, ``theirs`` those of experts with the keys of
+    their losses; ``errors`` by key of regret have bias and intervals, on a page.
+    """
+
+    measure: Measure
+    players: Mapping[str, str]
+    theirs: Mapping[str, str]
+    experts: Sequence[str]
+    errors: Mapping[str, Errors]
+    names: Mapping[str, str]
+    """The headings of ``errors``, by key."""
+    best: str
+    figures: Scale
+    biases: Scale
+    regret: Scale
+    has_status: bool
+    name: int = NAME
+    targets: Mapping[str, str] = field(default_factory=dict)
+    """The place on the page that is about a group."""
+
+    def columns(self, rows: Sequence[Row]) -> tuple[Column, ...]:
+        """The headings."""
+        measure = self.measure
+        error, regret = measure.heading(self.figures), measure.above("regret", self.regret)
+        bias = f"{measure.signed}, {self.biases.unit(measure.bias_unit)}"
+        everyone = {**self.theirs, **self.players}
+        return (
+            Column("group", numeric=False),
+            Column("rounds"),
+            *(
+                Column(title, bias)
+                for key, one in self.errors.items()
+                if one.is_signed
+                for title in (self.names[key], RANGE)
+            ),
+            *(column for row in rows[:1] for column, _ in measure.about(row)),
+            *(
+                Column(title, error)
+                for name, key in everyone.items()
+                for title in ((name, RANGE) if key in self.errors else (name,))
+            ),
+            Column(self.best, error),
+            *(Column(name, regret) for name in self.players),
+            Column("certificate", regret),
+            *(
+                Column(what, measure.above(f"against {shown(name, 30)}", self.regret))
+                for name in self.experts
+                for what in ("regret", "certificate")
+            ),
+            *([Column("status", numeric=False)] if self.has_status else []),
+        )
+
+    def cells(self, row: Row) -> tuple[Cell, ...]:
+        """A group."""
+        measure, group = self.measure, row["group"]
+        faint = "faint" if measure.is_small(row) else ""
+        name = Cell(title_of(group, self.name), target=self.targets.get(group, ""))
+        cells = [name, Cell(amount(row["rounds"]), faint, float(row["rounds"]))]
+        for errors in self.errors.values():
+            if errors.is_signed:
+                cells += self._estimated(errors.bias(group), faint, signed=True)
+        cells += [Cell(text, faint) for _, text in measure.about(row)]
+        single = measure.figure(row, "baseline_regret")
+        for key in (*self.theirs.values(), *self.players.values()):
+            error = measure.figure(row, key)
+            mark = faint or (_mark(error, single) if key != "baseline_regret" else "")
+            cells.append(Cell(self.figures(error), mark, _value(error)))
+            if key in self.errors:
+                found = measure.estimate(self.errors[key], group)
+                cells += self._estimated(found, faint, signed=False)[1:]
+        best = measure.figure(row, None)
+        cells.append(Cell(_best(row, measure, self.figures), faint, _value(best)))
+        for key in (*self.players.values(), "certificate"):
+            empty = key == "certificate" and row["status"] in (LOOSE, VACUOUS, VOID)
+            cells.append(self._regret(row[key], "faint" if empty else faint))
+        for name_of in self.experts:
+            lost = float(row[f"{LOST}{name_of}"])
+            ours, error = measure.figure(row), measure.figure(row, f"{LOST}{name_of}")
+            void = "faint" if row["status"] == VOID else ""
+            beyond = row["regret"] + row["best_loss"] - lost
+            cells.append(self._regret(beyond, faint or _mark(ours, error)))
+            cells.append(self._regret(row[f"{CERTIFIED}{name_of}"], faint or void))
+        if self.has_status:
+            cells.append(Cell(f"{row['status']}{', few rows' * is_fitted(row)}", faint))
+        return tuple(cells)
+
+    def _regret(self, value: float | None, mark: str) -> Cell:
+        return Cell(self.regret(value), mark, _value(value))
+
+    def _estimated(self, found: Estimate, faint: str, signed: bool) -> list[Cell]:
+        """A mean, and the interval it is given with; what is not 0 for sure stands out."""
+        sure = signed and (found.low > 0.0 or found.high < 0.0)
+        scale = self.biases.signed if signed else self.figures.__call__
+        mean, low, high = map(scale, found)
+        told = f"{low} to {high}" if math.isfinite(found.low) else "–"
+        return [
+            Cell(mean, faint or ("strong" if sure else ""), _value(found.mean)),
+            Cell(told, "faint", _value(found.low)),
+        ]
+
+
+def _value(value: float | None) -> float | None:
+    """What a cell is sorted by."""
+    return value if value is not None and math.isfinite(value) else None
+
+
 def group_table(
     rows: Sequence[Row],
     measure: Measure,
@@ -248,87 +432,44 @@ def group_table(
     note: str = "",
     narrow: bool = False,
     experts: Sequence[str] = (),
+    regret: Scale | None = None,
+    errors: Mapping[str, Errors] | None = None,
+    targets: Mapping[str, str] | None = None,
 ) -> Table:
-    """A row per group. ``others`` are further players: heading to the key of their regret."""
+    """A row per group. ``others`` are further players: heading to the key of their regret.
+
+    ``regret`` says how regret is shown; ``errors``, by the key of regret, bring bias and intervals.
+    """
     single, best = ("single", "hindsight") if narrow else (SINGLE, BEST)
     players = {**(others or {}), OURS: "regret", single: "baseline_regret"}
     theirs = {shown(name, 30): f"{LOST}{name}" for name in experts if name not in (others or {})}
-    status = measure.shows_status(rows)
-    # Decimals that give the largest error about four digits, and all of them the same.
     everyone = {**theirs, **players}
-    errors = [measure.figure(row, key) for row in rows for key in everyone.values()]
-    largest = max(filter(math.isfinite, errors), default=0.0)
-    digits = 2 if largest <= 0.0 else min(8, max(0, 3 - math.floor(math.log10(largest))))
-    about = [column for row in rows[:1] for column, _ in measure.about(row)]
-    columns = (
-        Column("group", numeric=False),
-        Column("rounds"),
-        *about,
-        *(Column(name, measure.heading) for name in (*everyone, best)),
-        *(Column(name, "regret") for name in players),
-        Column("certificate", "regret"),
-        *(
-            Column(what, f"against {shown(name, 30)}")
-            for name in experts
-            for what in ("regret", "certificate")
-        ),
-        *([Column("status", numeric=False)] if status else []),
+    figures = measure.figures(measure.figure(row, key) for row in rows for key in everyone.values())
+    layout = Layout(
+        measure=measure,
+        players=players,
+        theirs=theirs,
+        experts=experts,
+        errors=errors or {},
+        names={key: name for name, key in players.items()},
+        best=best,
+        figures=figures,
+        biases=measure.biases(figures),
+        regret=regret or regret_scale(rows, others),
+        has_status=measure.shows_status(rows),
+        name=NARROW_NAME if narrow else NAME,
+        targets=targets or {},
     )
-    return Table(
-        title,
-        columns,
-        tuple(
-            _cells(row, measure, (theirs, players, experts), status, digits, narrow) for row in rows
-        ),
-        note,
-    )
+    return Table(title, layout.columns(rows), tuple(map(layout.cells, rows)), note)
 
 
-def _cells(
-    row: Row,
-    measure: Measure,
-    everyone: tuple[Mapping[str, str], Mapping[str, str], Sequence[str]],
-    status: bool,
-    digits: int,
-    narrow: bool,
-) -> tuple[Cell, ...]:
-    theirs, players, experts = everyone
-    faint = "faint" if measure.is_small(row) else ""
-    single = measure.figure(row, "baseline_regret")
-    name = title_of(row["group"], NARROW_NAME if narrow else NAME)
-    cells = [Cell(name), Cell(amount(row["rounds"]), faint)]
-    cells += [Cell(text, faint) for _, text in measure.about(row)]
-    for key in (*theirs.values(), *players.values()):
-        error = measure.figure(row, key)
-        mark = faint or (_mark(error, single) if key != "baseline_regret" else "")
-        cells.append(Cell(fixed(error, digits), mark))
-    cells.append(Cell(_best(row, measure, digits), faint))
-    for key in (*players.values(), "certificate"):
-        value = math.nan if row[key] is None else float(row[key]) / measure.unit
-        empty = key == "certificate" and row["status"] in (LOOSE, VACUOUS, VOID)
-        decimals = 0 if abs(value) >= 1000 else 2  # losses of a whole round, to a hundredth
-        cells.append(Cell(fixed(value, decimals), "faint" if empty else faint))
-    for name in experts:
-        lost = float(row[f"{LOST}{name}"])
-        ours, error = measure.figure(row), measure.figure(row, f"{LOST}{name}")
-        for value, mark in (
-            (row["regret"] + row["best_loss"] - lost, _mark(ours, error)),
-            (row[f"{CERTIFIED}{name}"], "faint" if row["status"] == VOID else ""),
-        ):
-            scaled = value / measure.unit
-            cells.append(Cell(fixed(scaled, 0 if abs(scaled) >= 1000 else 2), faint or mark))
-    if status:
-        cells.append(Cell(f"{row['status']}{', few rows' * is_fitted(row)}", faint))
-    return tuple(cells)
-
-
-def _best(row: Row, measure: Measure, digits: int) -> str:
+def _best(row: Row, measure: Measure, figures: Scale) -> str:
     """What the best in hindsight has, or from what to what it may."""
-    low = fixed(measure.figure(row, None), digits)
+    low = figures(measure.figure(row, None))
     if row.get("best_kind") != BRACKET:
         return low
     high = measure.figure({**row, "best_loss": row["best_high"]}, None)
-    return f"{low} to {fixed(high, digits)}"
+    return f"{low} to {figures(high)}"
 
 
 def _mark(error: float, single: float) -> str:
@@ -337,16 +478,6 @@ def _mark(error: float, single: float) -> str:
     if error < single * (1.0 - NOTICEABLE):
         return "good"
     return "bad" if error > single * (1.0 + NOTICEABLE) else ""
-
-
-def fixed(value: float, decimals: int) -> str:
-    """A figure with so many decimals, a real minus sign and no minus zero."""
-    if not math.isfinite(value):
-        return "–"
-    if abs(value) >= 1e12:
-        return f"{value:.3e}".replace("-", "−")
-    text = f"{value:,.{decimals}f}"
-    return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
 
 
 def summary(
@@ -360,4 +491,12 @@ def summary(
     title = f"{len(rows):,} groups, the worst first"
     if first is not None and len(rows) > first:
         title = f"The {first} worst of {len(rows):,} groups"
-    return group_table(rows[:first], measure, title, others, narrow=True, experts=experts)
+    return group_table(
+        rows[:first],
+        measure,
+        title,
+        others,
+        narrow=True,
+        experts=experts,
+        regret=regret_scale(rows, others),
+    )

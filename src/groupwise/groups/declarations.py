@@ -63,8 +63,8 @@ class Cut(Leaf):
         if self.labels is None:
             return
         given: Any = self.labels
-        labels = tuple(given)
-        if isinstance(given, str) or not all(isinstance(one, str) for one in labels):
+        labels = tuple(given) if isinstance(given, Iterable) else ()
+        if not labels or isinstance(given, str) or not all(isinstance(one, str) for one in labels):
             raise GroupError(f"The labels of {this} are {given!r}. Give a list of text.")
         if len(labels) != len(edges) + 1:
             raise GroupError(

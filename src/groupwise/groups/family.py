@@ -1,7 +1,7 @@
 """All declarations of a model together: the groups of a row and of a frame."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
@@ -47,8 +47,8 @@ class Groups:
     """
 
     def __init__(self, declarations: Sequence[Group], always_on: bool) -> None:
-        if isinstance(declarations, Group):
-            raise GroupError("Give a list of group declarations, not a single one.")
+        if isinstance(declarations, Group) or not isinstance(declarations, Iterable):
+            raise GroupError(f"Give a list of group declarations, not {declarations!r}.")
         self.declarations: tuple[Group, ...] = tuple(declarations)
         self.always_on = bool(always_on)
         check_parts(self.declarations)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from groupwise.arrays import Index, Vector
-from groupwise.errors import ConfigurationError
+from groupwise.errors import ConfigurationError, is_finite
 from groupwise.kernels import ridge, stiff
 from groupwise.kernels.compiled import Kernel
 from groupwise.learners.compiled import CompiledBank
@@ -119,7 +119,7 @@ class Ridge:
 def _check_positive(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ConfigurationError(f"{name} must be a number, not {value!r}.")
-    if not (math.isfinite(value) and value > 0.0):
+    if not (is_finite(value) and value > 0.0):
         raise ConfigurationError(f"{name} must be positive and finite, not {value!r}.")
 
 

@@ -7,7 +7,8 @@ from groupwise.errors import ConfigurationError
 from groupwise.paper import ablation, classification, enumeration, lending, routing
 from groupwise.paper.claims import Outcome, Request, Study, expected
 from groupwise.paper.figures import illustrate
-from groupwise.report.page import Page, Section, html, versions
+from groupwise.report.page import Page, Section, html
+from groupwise.report.provenance import versions
 from groupwise.report.tables import Table, json_text, latex
 from groupwise.writing import folder, write
 

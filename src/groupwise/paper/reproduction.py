@@ -20,7 +20,8 @@ from groupwise.paper.published import (
 )
 from groupwise.paper.tables import EXACT, NOTE, Result, summarise, summary_table, table_of
 from groupwise.progress import progress_bar
-from groupwise.report.page import Illustration, Page, Section, html, versions
+from groupwise.report.page import Illustration, Page, Section, html
+from groupwise.report.provenance import versions
 from groupwise.report.tables import csv_text, json_text, latex
 from groupwise.writing import folder, write
 

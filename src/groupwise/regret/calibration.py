@@ -67,6 +67,11 @@ SHOWN = [
     "ece",
     "ece_95",
 ]
+UNITS = {
+    **dict.fromkeys(("mean_label", "mean_prediction", "gap", "auc", "ece", "ece_95"), "share"),
+    "brier": "share²",
+    "log_loss": "nats",
+}
 FIGURES = [*SHOWN[2:8], "auc_low", "auc_high", *SHOWN[8:]]
 """What a row says of a group that has had rounds."""
 
@@ -143,6 +148,11 @@ class CalibrationTable(Printed):
     def shown(self) -> list[str]:
         """The keys to print."""
         return SHOWN
+
+    @property
+    def units(self) -> dict[str, str]:
+        """What the figures are in."""
+        return UNITS
 
     def remarks(self) -> list[str]:
         """How to read the figures."""

@@ -28,6 +28,11 @@ class Printed:
         """What to say below the rows."""
         raise NotImplementedError
 
+    @property
+    def units(self) -> dict[str, str]:
+        """What the figures are in: a unit for every key that has one."""
+        return {}
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -59,9 +64,10 @@ class Printed:
         return [shown, *([text(row[key]) for key in shown] for row in self.rows)]
 
     def __str__(self) -> str:
-        cells = self._lines()
+        cells, units = self._lines(), self.units
+        cells.insert(1, [units.get(key, "") for key in cells[0]])
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        heading, *lines = (
+        heading, below, *lines = (
             "  ".join(
                 cell.ljust(width) if key in self.words else cell.rjust(width)
                 for key, cell, width in zip(cells[0], line, widths, strict=True)
@@ -69,15 +75,15 @@ class Printed:
             for line in cells
         )
         rule = "  ".join("─" * width for width in widths)
-        return "\n".join([heading, rule, *lines, *self.remarks()])
+        return "\n".join([heading, *([below] if below else []), rule, *lines, *self.remarks()])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head, *body = (
-            "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in line)
-            for line, tag in zip(self._lines(), ["th", *["td"] * len(self)], strict=True)
-        )
+        keys, *lines = ([html.escape(cell) for cell in line] for line in self._lines())
+        below = {key: f"<br>{html.escape(unit)}" for key, unit in self.units.items()}
+        head = "".join(f"<th>{key}{below.get(key, '')}</th>" for key in keys)
+        body = ("".join(f"<td>{cell}</td>" for cell in line) for line in lines)
         caption = "<br>".join(map(html.escape, self.remarks()))
         return (
             f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"

@@ -10,6 +10,7 @@ import numpy as np
 from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.groups import ALWAYS_ON
+from groupwise.kernels import compiling
 from groupwise.progress import stepping
 from groupwise.protocols import BRACKET, Hindsight
 from groupwise.regret.certificate import aggregator_bounds, certify, totals
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 LOSSES = ("loss", "realised_loss")
 LOST, CERTIFIED = "loss of ", "certificate against "
 """Before the name of an expert: its loss, and by how much ours can exceed that at most."""
+IN_LOSS = (
+    *("loss", "realised_loss", "best_loss", "best_error", "best_low", "best_high", "payments"),
+    *("regret", "baseline_regret", "certificate", "learner", "aggregator", "delay", "a_priori"),
+    "recalibration",
+)
+"""The keys whose figures are in the unit of the loss."""
 NOTES = 5
 """So many groups' notes are printed below a table."""
 SHOWN = (
@@ -49,7 +56,7 @@ class RegretTable(Printed):
 
     ``rows`` is a list of dictionaries with the keys group, rounds, few_rows, loss, realised_loss,
     best_loss, best_error, best_kind, best_low, best_high, regret, baseline_regret, certificate,
-    learner, aggregator, delay, a_priori, status and note; figures are in the label's units.
+    learner, aggregator, delay, a_priori, status and note; ``units`` has what they are in.
     ``loss`` and ``regret`` are expectations over the aggregator's draw where it samples;
     ``realised_loss`` is what the drawn predictions lost. ``best_kind`` is "exact", or "bracket"
     where all that is known of the best loss is that it lies between ``best_low`` and ``best_high``;
@@ -69,6 +76,8 @@ class RegretTable(Printed):
     comparator: str = "the best linear model in hindsight"
     settled: int = 0
     experts: tuple[str, ...] = ()
+    unit: str = "label"
+    """What losses, regret and certificates are in: ``units`` has it for every key."""
 
     words: ClassVar[frozenset[str]] = frozenset({"group", "status"})
 
@@ -82,6 +91,11 @@ class RegretTable(Printed):
             if not any(key in row for row in self.rows):
                 left_out.add(key)
         return [key for key in (*SHOWN, *beside) if key not in left_out]
+
+    @property
+    def units(self) -> dict[str, str]:
+        """What every figure is in: losses, regret and certificates in the unit of the loss."""
+        return units_of(self.rows, self.unit)
 
     def _brackets(self) -> bool:
         return any(row.get("best_kind") == BRACKET for row in self.rows)
@@ -106,6 +120,17 @@ class RegretTable(Printed):
         return said
 
 
+def units_of(rows: list[dict[str, Any]], unit: str) -> dict[str, str]:
+    """The unit of every key of these rows that has one.
+
+    >>> units_of([{"group": "a", "rounds": 3.0, "loss": 1.0, "loss of theirs": 2.0}], "label²")
+    {'loss': 'label²', 'loss of theirs': 'label²'}
+    """
+    keys = rows[0] if rows else ()
+    in_loss = (key for key in keys if key in IN_LOSS or key.startswith((LOST, CERTIFIED)))
+    return dict.fromkeys(in_loss, unit)
+
+
 def in_order(books: Store, names: list[str], largest: int | None) -> list[int]:
     """The groups to show: all, the always-on one last; or so many with the most rounds."""
     if largest is None:
@@ -115,6 +140,7 @@ def in_order(books: Store, names: list[str], largest: int | None) -> list[int]:
     return order
 
 
+@compiling()
 def regret_table(
     reduction: "Reduction",
     names: list[str],
@@ -176,9 +202,9 @@ def regret_table(
             row |= {**dict.fromkeys(LOSSES, unit * issued), "recalibration": unit * moved}
             row["regret"] += unit * moved
         rows.append(row)
-    if against is not None:
-        return RegretTable(rows, f"the predictions in {against!r}", settled)
-    return RegretTable(rows, reduction.comparator, settled, tuple(experts))
+    named = reduction.comparator if against is None else f"the predictions in {against!r}"
+    beside = tuple(experts) if against is None else ()
+    return RegretTable(rows, named, settled, beside, reduction.loss.measure)
 
 
 def _least(losses: Vector, experts: Mapping[str, int]) -> Hindsight:

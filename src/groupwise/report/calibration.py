@@ -98,14 +98,14 @@ def calibration_table(
     columns = (
         Column("group", numeric=False),
         Column("rounds"),
-        Column("labels", "mean"),
-        Column("probabilities", "mean"),
-        Column("gap", "mean"),
-        Column("Brier", "loss per round"),
-        Column("log", "loss per round"),
-        Column("AUC"),
-        Column("found", "calibration error"),
-        Column("by chance", "calibration error"),
+        Column("labels", "mean, share"),
+        Column("probabilities", "mean, share"),
+        Column("gap", "mean, share"),
+        Column("Brier, share²", "loss per round"),
+        Column("log, nats", "loss per round"),
+        Column("AUC, share"),
+        Column("found", "calibration error, share"),
+        Column("by chance", "calibration error, share"),
     )
     return Table(title, columns, tuple(_cells(row, name, places) for row in rows), note)
 

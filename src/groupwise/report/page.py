@@ -1,16 +1,18 @@
-"""One HTML file with everything in it: no script, no font, no picture from elsewhere."""
+"""One HTML file with everything in it: no script, no font, no picture from elsewhere.
 
-import platform
+The one script that it has sorts and searches tables; without it they are as they were written. Its
+digest is in the page's policy, so that a browser runs nothing else and asks nobody for anything.
+"""
+
+import base64
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
 from groupwise.report.figures import DARK, LIGHT, SERIES, Figure, Inline
 from groupwise.report.tables import Table
-
-PACKAGES = ("groupwise", "numpy", "scipy", "numba", "matplotlib")
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,42 @@ class Illustration:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """Words, and what they mean."""
+
+    meanings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What there is to see of one thing: a line about it, and panels, each with what it shows."""
+
+    title: str
+    anchor: str
+    text: str
+    panels: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Cards:
+    """Cards under one explanation; ``definitions`` are what their panels refer to."""
+
+    caption: str
+    cards: Sequence[Card]
+    definitions: Sequence[str]
+    legend: Sequence[tuple[str, int, str]] = ()
+
+
+Block = Table | Illustration | Terms | Cards | str
+
+
+@dataclass(frozen=True)
 class Section:
     """A heading with tables, figures and paragraphs under it, in order."""
 
     title: str
     anchor: str
-    blocks: Sequence[Table | Illustration | str]
+    blocks: Sequence[Block]
     files: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -65,22 +97,20 @@ def html(page: Page) -> str:
     )
     environment.tests["table"] = lambda block: isinstance(block, Table)
     environment.tests["illustration"] = lambda block: isinstance(block, Illustration)
+    environment.tests["terms"] = lambda block: isinstance(block, Terms)
+    environment.tests["cards"] = lambda block: isinstance(block, Cards)
     environment.filters["drawing"] = Markup
     light, dark = (
         ":root {" + " ".join(f"--{name}: {value};" for name, value in colours.items()) + "}"
         for colours in (LIGHT, DARK)
     )
     colours = f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}\n"
-    style = files("groupwise.report").joinpath("templates", "page.css").read_text("utf-8")
-    return environment.get_template("page.html").render(page=page, style=Markup(colours + style))
+    style, script = (_text(name) for name in ("page.css", "page.js"))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.get_template("page.html").render(
+        page=page, style=Markup(colours + style), script=Markup(script), digest=digest
+    )
 
 
-def versions() -> dict[str, str]:
-    """Names and versions of Python, the packages that compute and draw, and the machine."""
-    found = {"Python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return {**found, "platform": f"{platform.system()} {platform.machine()}"}
+def _text(name: str) -> str:
+    return files("groupwise.report").joinpath("templates", name).read_text("utf-8")

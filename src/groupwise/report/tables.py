@@ -5,7 +5,7 @@ import io
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,20 +41,33 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Text, and whether it is to stand out ("bad", "good") or to stand back ("faint")."""
+    """Text, and whether it is to stand out ("bad", "good") or to stand back ("faint").
+
+    On a page it is sorted by its value, where it has one, and leads to a place on the page;
+    ``drawing`` is a small one, as markup, in the place of the text.
+    """
 
     text: str
     mark: str = ""
+    value: float | None = None
+    target: str = ""
+    drawing: str = ""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under columns. Columns of one span stand next to each other."""
+    """Rows of cells under columns. Columns of one span stand next to each other.
+
+    On a page a table that is ``sortable`` can be sorted and searched, and shows ``first``
+    rows until all are asked for.
+    """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+    sortable: bool = False
+    first: int | None = None
 
     @property
     def spans(self) -> list[tuple[str, int]]:
@@ -77,7 +90,8 @@ class Table:
     def _only(self, title: str, spans: set[str]) -> "Table":
         kept = [i for i, column in enumerate(self.columns) if column.span in spans]
         columns = tuple(self.columns[i] for i in kept)
-        return Table(title, columns, tuple(tuple(r[i] for i in kept) for r in self.rows), self.note)
+        rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
+        return replace(self, title=title, columns=columns, rows=rows)
 
 
 def number(value: float, decimals: int = 2, signed: bool = False) -> str:
