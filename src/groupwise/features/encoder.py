@@ -45,6 +45,8 @@ _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)
 _LAYOUTS = 64
 _REMEMBERED_GROUPS = 1 << 16
 
+PLAIN = (float, int)
+"""Sums of these are exact or close; whoever has others among them has a sum of another type."""
 _UNUSUAL = (KeyError, TypeError, ValueError, ArithmeticError, struct.error)
 """What the quick way runs into where it is not for a row."""
 _NO_LEVELS = Levels()
@@ -220,7 +222,7 @@ class Encoder:
         """Encode a row of plain values, nothing new in it; an error when it is not so simple."""
         numbers = layout.get(row)
         total = sum(numbers)  # a TypeError where one is text
-        if type(total) is not float:  # of other kinds, some with fewer digits
+        if type(total) not in PLAIN:  # of other kinds, some with fewer digits
             numbers = [as_float(number) for number in numbers]
             total = sum(numbers)  # a TypeError where one is none
         if layout.ranges:
