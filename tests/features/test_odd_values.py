@@ -66,11 +66,7 @@ def test_a_model_that_was_loaded_says_the_same(features: str, value: Any) -> Non
         return
     ticket = model.predict({"f": value})
     twin = copy.deepcopy(model)
-    try:
-        text = ticket.to_json()
-    except gw.errors.TicketError as error:
-        assert "JSON cannot keep" in str(error)
-        return
+    text = ticket.to_json()
     model.learn(ticket, 0.7)
     twin.learn(gw.Ticket.from_json(text), 0.7)
     one, other = model.contents(), twin.contents()

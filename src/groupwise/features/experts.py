@@ -12,6 +12,7 @@ from groupwise.groups.columns import Column, Kind, Table
 from groupwise.groups.values import as_float
 from groupwise.losses import Loss
 
+
 class Experts:
     """Reads the predictions that rows and frames bring with them.
 
