@@ -80,11 +80,12 @@ def of_command(stream: Stream) -> Outcome:
         following = Following(found, plan)
         said: list[float] = []
         members: defaultdict[str, list[int]] = defaultdict(list)
-        for _, result in following.pieces(f"groupwise run, {stream.name}", None, True):
-            for row in range(len(result.prediction)):
-                for name in result.groups(row):
+        for part in following.pieces(f"groupwise run, {stream.name}", None, True):
+            assert part.replay is not None, "every row has a label"
+            for row in range(len(part.replay.prediction)):
+                for name in part.replay.groups(row):
                     members[name].append(len(said) + row)
-            said.extend(result.prediction)
+            said.extend(part.replay.prediction)
         rows = following.finished(False).table.rows
     return Outcome(np.array(said), rows, {name: np.array(one) for name, one in members.items()})
 

@@ -20,6 +20,7 @@ LAYERS = {
             "turns",
             "arrays",
             "class_names",
+            "loss",
             "losses",
             "groups",
             "protocols",

@@ -98,6 +98,8 @@ class Specialists:
     """
 
     kernel: ClassVar[str] = "Specialists"
+    widens: ClassVar[bool] = True
+    """Does its bound hold on where the range of labels is widened along the way?"""
 
     def log_weights(self, regret: Vector, absolute: Vector, loss: Loss) -> Vector:
         """η R_i."""
@@ -178,6 +180,8 @@ class Prod:
     """
 
     kernel: ClassVar[str] = "Prod"
+    widens: ClassVar[bool] = True
+    """Does its bound hold on where the range of labels is widened along the way?"""
     records: ClassVar[Any] = RECORDS
     common: ClassVar[tuple[str, ...]] = COMMON
 

@@ -12,7 +12,8 @@ from groupwise.validation import part_from_dict, part_to_save
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
 
-BEFORE = {"intercept": False, "max_levels": None, "recalibrate": None, "experts": ()}
+BEFORE: dict[str, Any] = {"intercept": False, "max_levels": None, "recalibrate": None}
+BEFORE |= {"experts": (), "missing": None}
 """What models were like whose files do not say."""
 
 
@@ -35,6 +36,7 @@ def configuration_of(model: "Groupwise") -> dict[str, Any]:
         "max_levels": model.max_levels,
         "recalibrate": layer_to_dict(model.recalibrate),
         "experts": list(model.experts),
+        **({} if model.missing is None else {"missing": model.missing}),
     }
 
 

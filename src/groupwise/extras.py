@@ -8,6 +8,7 @@ from groupwise.errors import MissingPackageError
 
 EXTRAS: dict[str, tuple[str, ...]] = {
     "cli": ("typer", "rich", "pyarrow", "tomli_w", "matplotlib", "jinja2"),
+    "excel": ("fastexcel",),
     "paper": ("pooch", "joblib"),
     "river": ("river",),
     "sklearn": ("sklearn",),

@@ -79,6 +79,7 @@ class Groupwise(Locked):
     experts : columns with predictions of other models, in the label's units; with log loss, of the
         probability of 1, or of the second class. Each is an expert of every group, and no feature
         unless named among these: ``model.regret(against=column)`` is what it loses less at most.
+    missing : "indicator" makes None and NaN in features a 0 with a 0/1 feature beside; else errors.
 
     >>> import groupwise as gw
     >>> model = gw.Groupwise([gw.by("sex"), gw.by("smoker")], loss=gw.losses.Square(0, 50_000))
@@ -119,6 +120,7 @@ class Groupwise(Locked):
         max_levels: int | None = COLUMNS,
         recalibrate: bool | AnyLayer | None = False,
         experts: Sequence[str] | None = None,
+        missing: str | None = None,
     ) -> None:
         self.intersections = intersections
         self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
@@ -129,10 +131,8 @@ class Groupwise(Locked):
         self.recalibrate = as_layer(recalibrate, self.loss, self.learners)
         self.experts = as_experts(experts, self.loss, self.learners)
         self.features = features
-        self.indicators = indicators
-        self.intercept = intercept
-        self.max_levels = max_levels
-        self.clip = clip
+        self.indicators, self.intercept = indicators, intercept
+        self.max_levels, self.missing, self.clip = max_levels, missing, clip
         self.seed = checked_seed(seed)
         self.prior = as_prior(prior, self.learners)
         declared, makers = split(features)
@@ -140,7 +140,7 @@ class Groupwise(Locked):
         self._derived = Derived(*made) if makers else None
         self._logged = Experts(self.experts, self.loss, clip) if self.experts else None
         parts = declared, indicators, self.groups, intercept, max_levels, self._derived
-        self._encoder = encoder_for(self.learners, *parts, self.experts)
+        self._encoder = encoder_for(self.learners, *parts, self.experts, missing)
         with compiling():
             width = len(self._encoder.declared or ())
             settings = play, clip, self.seed, width, bool(always_on), self._encoder.intercept

@@ -5,6 +5,7 @@ arrays: a row per group, cut to the groups and features in use, so that the file
 learned and not on how much room there happened to be.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from itertools import pairwise
@@ -14,13 +15,14 @@ import numpy as np
 
 from groupwise import archive
 from groupwise.arrays import LARGEST
-from groupwise.errors import SnapshotError
+from groupwise.errors import ConfigurationError, SnapshotError
 from groupwise.kernels.gram import UNIT
 from groupwise.kernels.hindsight import HELD, TOGETHER
 from groupwise.kernels.prod import LOW
 from groupwise.kernels.reference import LEAST_WEIGHT
 from groupwise.kernels.sketch import MISSING
 from groupwise.learners.ridge import FADED
+from groupwise.losses import Square, Widened
 from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS
 from groupwise.recalibration import parts_of
@@ -196,3 +198,20 @@ def _check_numbers(arrays: archive.Arrays) -> None:
                 raise ValueError(f"{name} is no count")
         if part == "hindsight" and name.endswith(SCALED) and (np.abs(array) > FARTHEST).any():
             raise ValueError(f"{name} is beyond what there is")
+
+
+def widened(model: Groupwise, least: float, most: float) -> Groupwise:
+    """The model as it is, for labels in [least, most], which holds the range they had.
+
+    Losses stay in the units of that range, so nothing that was learned changes. Certificates of
+    ``aggregators.Prod`` hold as before: its proof needs labels where advice is clipped to, whatever
+    range that is at the time. Those of ``Specialists`` hold with a smaller η: Σ q_i exp(ηR_i) ≤ 1,
+    and with η' ≤ η, Σ q_i exp(η'R_i) ≤ (Σ q_i exp(ηR_i))^(η'/η) ≤ 1. Those of ``AdaNormalHedge``
+    need losses up to 1, and are void.
+    """
+    loss = model.loss
+    if not isinstance(loss, Square):
+        raise ConfigurationError(f"{loss} has no range to widen: that is for losses.Square.")
+    header, arrays = model.contents()
+    header["model"] |= {"loss": Widened(loss.low, loss.high, least, most).to_dict()}
+    return Groupwise.restored(json.loads(json.dumps(header)), arrays)

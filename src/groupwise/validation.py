@@ -156,12 +156,13 @@ def encoder_for(
     max_levels: int | None,
     derived: Derived | None = None,
     experts: Sequence[str] = (),
+    missing: str | None = None,
 ) -> Encoder:
     """What turns rows into numbers; for learners of actions, contexts are declared numbers."""
     widths = [one.context_width() for one in learners if hasattr(one, "context_width")]
     if not widths:
         apart = experts if derived is None else (*derived.takes, *experts)
-        return Encoder(features, indicators, groups, intercept, max_levels, apart)
+        return Encoder(features, indicators, groups, intercept, max_levels, apart, missing)
     if derived is not None:
         raise ConfigurationError("A context is made of declared numbers: leave the makers out.")
     if not any(widths):

@@ -30,7 +30,7 @@ def test_the_play_loses_at_most_the_mix_whatever_the_label(experts, label):
     advice = np.array([[a] for a, _ in experts])
     weights = np.array([[p] for _, p in experts])
     weights = weights / weights.sum()
-    play = substitution(ETA, weights, advice)
+    play = substitution(ETA, weights, advice, 0.0, 1.0)
     low, high = (-np.log(np.sum(weights * np.exp(-ETA * (advice - y) ** 2))) / ETA for y in (0, 1))
     assert play == pytest.approx(np.clip(0.5 + (low - high) / 2, 0, 1), abs=1e-12)
     mix = -np.log(np.sum(weights * np.exp(-ETA * (advice - label) ** 2))) / ETA
@@ -114,7 +114,7 @@ def test_no_advice_and_labels_break_the_bound(seed, fractional):
             advice = np.round(advice)
         weights = prior * awake * np.exp(Specialists().log_weights(regret, regret, SQUARE))
         weights = weights / weights.sum()
-        play = substitution(ETA, weights[:, None], advice[:, None])
+        play = substitution(ETA, weights[:, None], advice[:, None], 0.0, 1.0)
         label = max((0.0, 1.0, advice[target]), key=lambda y: (play - y) ** 2
                     - (advice[target] - y) ** 2)  # fmt: skip
         regret = regret + awake * ((play - label) ** 2 - (advice - label) ** 2)

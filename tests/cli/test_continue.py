@@ -86,7 +86,9 @@ def test_what_goes_wrong_leaves_the_old_snapshot(halves):
     bad = write_rows(halves / "bad.csv", HEADER, [*people(10), ("f", "north", 30, 1e6)])
     message = refused("learn", snapshot, bad)
     assert "Row 11 of" in message
-    assert "outside [-60, 90]" in message
+    assert "outside the range -60 to 90" in message
+    assert "--widen" in message
+    assert "--skip-bad" in message
     text = write_rows(halves / "text.csv", HEADER, [("f", "north", "old", 3)])
     assert "Row 1 of" in refused("learn", snapshot, text)
     assert "'age'" in refused("predict", snapshot, text)

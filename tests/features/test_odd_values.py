@@ -53,9 +53,10 @@ def answer(model: gw.Groupwise, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("features", FEATURES)
-@pytest.mark.parametrize("value", few(ODD, QUICK), ids=repr)
-def test_a_model_that_was_loaded_says_the_same(features: str, value: Any) -> None:
+@pytest.mark.parametrize("place", few(range(len(ODD)), QUICK))
+def test_a_model_that_was_loaded_says_the_same(features: str, place: int) -> None:
     """What is remembered about rows seen before, to be quick, decides nothing."""
+    value = ODD[place]
     declared, before = FEATURES[features]
     model = gw.Groupwise([], features=declared)
     for one in before:

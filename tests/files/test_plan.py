@@ -16,6 +16,7 @@ from groupwise.groups import by, cut, pairs, weight, where
 from groupwise.losses import Square
 from tests.cli.commands import write_rows
 
+BANDS = cut("age", [17, 24, 34, 44, 54, 64, 74, 84])
 HEADER = ("sex", "hour", "age", "name", "gap", "city", "pay")
 
 
@@ -37,12 +38,13 @@ def plan(found, strict=False, predictions=(), **request):
 
 def test_text_and_few_valued_columns_are_groups_and_the_rest_features(found):
     made = plan(found)
-    assert made.groups == (by("sex"), by("hour"), by("city"))
-    assert made.features == {"age": (0.5, 96.5)}
+    assert made.groups == (by("sex"), by("hour"), BANDS, by("city"))
+    assert made.features == {"age": (0.5, 96.5), "gap": (1.0, 199.0)}
     assert made.indicators
     assert made.kinds == {
         "pay": "number",
         "age": "number",
+        "gap": "number",
         "sex": "text",
         "hour": "number",
         "city": "text",
@@ -50,10 +52,12 @@ def test_text_and_few_valued_columns_are_groups_and_the_rest_features(found):
     assert made.task.loss == Square(0.0, 12.0)
     assert made.proposed
     assert "Column 'name' is left out: it has 200 different texts" in made.warnings[0]
-    assert "Column 'gap' has 23 missing values" in made.notes[0]
+    assert "Column 'gap' has 23 missing values" in made.warnings[1]
+    assert "'gap missing'" in made.warnings[1]
+    assert made.model().missing == "indicator"
     with pytest.raises(DataError, match=r"'gap' has 23 missing values.*--drop"):
-        plan(found, strict=True)
-    assert plan(found, strict=True, drop=("gap",)).notes == ()
+        plan(found, strict=True, missing="error")
+    assert plan(found, strict=True, missing="error", drop=("gap",)).model().missing is None
 
 
 def test_what_is_asked_for_is_taken_as_it_is(found):
@@ -80,7 +84,7 @@ def test_what_was_looked_up_is_said(found):
 def test_predictions_are_neither_groups_nor_features(found):
     made = plan(found, predictions=("hour", "age"))
     assert made.groups == (by("sex"), by("city"))
-    assert made.features == {}
+    assert made.features == {"gap": (1.0, 199.0)}
 
 
 def test_numbers_alone_are_cut_in_halves(tmp_path):
@@ -128,7 +132,11 @@ def test_who_asks_for_no_intercept_is_told_what_that_means(found):
             "holds 12, which is outside the range",
         ),
         ({"range": (5.0, 0.0), "drop": ("gap",)}, ConfigurationError, "LOW is below HIGH"),
-        ({"features": {"gap": None}}, DataError, "'gap' has 23 missing .* take it off"),
+        (
+            {"features": {"gap": None}, "missing": "error"},
+            DataError,
+            "'gap' .* take it off",
+        ),
         ({"features": {"city": (0.0, 1.0)}}, DataError, "'city' has a range but holds 'a'"),
         ({"groups": [by("pay")]}, ConfigurationError, "'pay' is the label"),
         ({"groups": [pairs(by("sex"), cut("city", [1]))]}, DataError, "groups compare numbers"),
@@ -160,7 +168,7 @@ def test_values_that_share_features(tmp_path):
         make_plan(found, replace(request, features={"code": "levels"}))
     made = make_plan(found, replace(request, text={"features": "x, code:hashed"}))
     assert made.features == {"x": (0.0, 8.0), "code": hashed(256)}
-    assert made.kinds["code"] == "text"
+    assert made.kinds["code"] == "levels"
     assert 'code = "hashed"' in made.toml()
     config = tmp_path / "settings.toml"
     config.write_text(made.toml())

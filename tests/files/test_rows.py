@@ -6,8 +6,9 @@ import pytest
 
 from groupwise.errors import DataError, FeatureError, LabelError
 from groupwise.files import rows as rows_of_files
+from groupwise.files.profile import Kind
 from groupwise.files.rows import in_file, in_file_order, in_pieces, pieces
-from groupwise.files.scan import Kind, scan
+from groupwise.files.scan import scan
 from groupwise.files.source import opened
 from tests.cli.commands import people, succeed, write_rows
 
@@ -48,7 +49,7 @@ def test_numbers_count_the_rows_of_the_file(found):
 
 
 def test_text_among_numbers_is_refused_with_its_row(found):
-    with pytest.raises(DataError, match=r"Row 1 of .* has 'b10' in the column 'k'"):
+    with pytest.raises(DataError, match=r"Row 1 of .*: 'b10' stands in the column 'k'"):
         list(pieces(found, {"k": "number"}, None, 2))
     with pytest.raises(DataError, match=r"no column 'z' that the model reads"):
         list(in_file_order(found.source, {"i": "number", "z": "number"}, 2))

@@ -14,9 +14,13 @@ from groupwise.files.run import Following, compare, points, record, run
 from groupwise.files.scan import scan
 from groupwise.files.settings import Request
 from groupwise.files.source import opened
+from groupwise.groups import by
 from tests.cli.commands import OUTPUTS, people, people_file, predictions_of, write_rows
 
 pytestmark = pytest.mark.usefixtures("two_panels")
+
+
+GROUPS = [by("sex"), by("city")]
 
 
 @pytest.fixture
@@ -24,14 +28,14 @@ def planned(tmp_path):
     """A scan and a plan for it."""
     with opened(str(people_file(tmp_path / "people.csv", 200))) as source:
         found = scan(source, "pay")
-        yield found, make_plan(found, Request(target="pay"))
+        yield found, make_plan(found, Request(target="pay", groups=GROUPS))
 
 
 def test_curves_are_the_tables_along_the_way(planned):
     found, plan = planned
     following, tables = Following(found, plan), {}
-    for piece, result in following.pieces("test", 1, False):
-        assert len(result.prediction) == len(piece.numbers)
+    for part in following.pieces("test", 1, False):
+        assert len(part.predictions) == len(part.piece.numbers)
         if noted := following.reached():
             tables[following.done] = {row["group"]: row for row in noted}
     tables[following.done] = {row["group"]: row for row in following.record()}
@@ -72,7 +76,7 @@ def test_probabilities_are_fitted_along_the_way_while_there_is_time(
     monkeypatch.setattr(running, "REFITS", refits)
     with opened(str(data)) as source:
         found = scan(source, "y")
-        following = Following(found, make_plan(found, Request(target="y")))
+        following = Following(found, make_plan(found, Request(target="y", groups=GROUPS)))
         noted = []
         for _ in following.pieces("test", 1, False):
             noted += [(following.done, list(table)) for table in [following.reached()] if table]

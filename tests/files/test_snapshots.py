@@ -4,7 +4,7 @@ import pytest
 
 import groupwise as gw
 from groupwise.errors import DataError, SnapshotError
-from groupwise.files.snapshots import Reading, learn, load, predict, save
+from groupwise.files.snapshots import Further, Reading, learn, load, predict, save
 from groupwise.files.source import opened
 from tests.cli.commands import people, people_file, predictions_of, write_rows
 
@@ -43,7 +43,7 @@ def test_rows_are_learned_as_one_by_one(known, saved, tmp_path):
     if not known:
         model.save(path)
     with opened(str(people_file(tmp_path / "people.csv", 30))) as source:
-        learned = learn(path, source, "pay", tmp_path / "new.gw")
+        learned = learn(path, source, tmp_path / "new.gw", Further("pay"))
     assert (learned.rows, learned.settled) == (30, 31)
     squares = 0.0
     for *values, label in people(30):
@@ -61,11 +61,11 @@ def test_predictions_name_the_row_that_is_refused(saved, tmp_path):
     _, path = saved
     rows = [row[:3] for row in people(3)]
     with opened(str(write_rows(tmp_path / "rows.csv", list(KINDS)[:3], rows))) as source:
-        assert predict(path, source, None, tmp_path / "p.csv") == 3
+        assert predict(path, source, tmp_path / "p.csv", Further()) == (3, [])
     assert len(predictions_of(tmp_path / "p.csv")) == 3
     rows[1] = ("f", "north", "")
     write_rows(tmp_path / "rows.csv", list(KINDS)[:3], rows)
     refused = pytest.raises(DataError, match=r"Row 2 of .*'age'")
     with opened(str(tmp_path / "rows.csv")) as source, refused:
-        predict(path, source, None, tmp_path / "q.csv")
+        predict(path, source, tmp_path / "q.csv", Further())
     assert not (tmp_path / "q.csv").exists()

@@ -9,7 +9,7 @@ import sys
 import polars as pl
 import pytest
 
-from groupwise.files import source
+from groupwise.files import columnar, delimited, objects
 from groupwise.files.source import opened
 from tests.cli.commands import people, people_file, regret_of, succeed
 
@@ -51,9 +51,9 @@ def written(kind, data, folder):
 )
 def test_the_same_numbers(kind, expected, tmp_path, monkeypatch):
     data, regret = expected
-    monkeypatch.setattr(source, "BLOCK", 1000)
-    monkeypatch.setattr(source, "LINES", 37)
-    monkeypatch.setattr(source, "ROWS", 41)
+    monkeypatch.setattr(delimited, "BLOCK", 1000)
+    monkeypatch.setattr(objects, "LINES", 37)
+    monkeypatch.setattr(columnar, "ROWS", 41)
     path = written(kind, data, tmp_path)
     succeed("run", path, "--target", "pay", "--out", tmp_path / "out")
     assert regret_of(tmp_path / "out") == regret
@@ -86,7 +86,7 @@ def test_spooled_input_is_removed(monkeypatch):
 
 
 def test_fields_that_come_and_go_in_json_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "LINES", 2)
+    monkeypatch.setattr(objects, "LINES", 2)
     lines = [{"x": i, "y": i * 2.0, "k": "ab"[i % 2]} for i in range(8)]
     del lines[0]["k"], lines[1]["k"], lines[5]["k"]
     path = tmp_path / "rows.jsonl"

@@ -14,7 +14,17 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="CSV, Parquet or JSON Lines; CSV and JSON Lines also as .gz; - for standard input.",
+        help="CSV, Parquet, Arrow or Feather, Excel, SQLite, JSON Lines or a JSON array, also "
+        "packed as .gz, .zip, .xz, .zst or .bz2; - for standard input.",
+        show_default=False,
+    ),
+]
+TableName = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="NAME",
+        help="The table of an SQLite file, or the sheet of a workbook, where there are several.",
         show_default=False,
     ),
 ]
@@ -119,6 +129,22 @@ LabelRange = Annotated[
         metavar="LOW,HIGH",
         help="The range of a label that is a number. Without it, looked up in the whole file.",
         show_default=False,
+    ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT",
+        help="What a missing value of a feature is: indicator (the default: it counts as 0, with a "
+        "feature beside it that says so), error, or drop (leave the row out).",
+        show_default=False,
+    ),
+]
+SkipBad = Annotated[
+    bool,
+    typer.Option(
+        "--skip-bad",
+        help="Name rows that cannot be used by number, and go on without them.",
     ),
 ]
 Order = Annotated[

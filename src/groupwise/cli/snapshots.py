@@ -10,7 +10,9 @@ from groupwise.cli.options import (
     Ids,
     Jobs,
     Rows,
+    SkipBad,
     Snapshot,
+    TableName,
     Target,
     TokenText,
     Url,
@@ -55,6 +57,8 @@ def predict(
     rows: Rows,
     target: Target = None,
     expert: ExpertsHere = None,
+    table: TableName = None,
+    skip_bad: SkipBad = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="Write there, not to standard output.")
     ] = None,
@@ -72,9 +76,11 @@ def predict(
     from groupwise.files import snapshots
     from groupwise.files.source import opened
 
-    with opened(rows) as source:
+    with opened(rows, table, skip_bad) as source:
         if url is None:
-            count = snapshots.predict(model, source, target, out, expert or ())
+            asked = snapshots.Further(target, expert or (), skip_bad)
+            count, remarks = snapshots.predict(model, source, out, asked)
+            warn(*remarks)
         else:
             from groupwise.client import Client
             from groupwise.serve.remote import Remote
@@ -90,10 +96,19 @@ def learn(
     rows: Rows,
     target: Target = None,
     expert: ExpertsHere = None,
+    table: TableName = None,
+    skip_bad: SkipBad = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE.gw", help="Write the model there, not over the old one."),
     ] = None,
+    widen: Annotated[
+        bool,
+        typer.Option(
+            "--widen",
+            help="Make the range of labels as wide as those in the rows. What was learned stays.",
+        ),
+    ] = False,
     jobs: Jobs = None,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Do not wait for another process, but give up.")
@@ -113,14 +128,14 @@ def learn(
     from groupwise.files.source import opened
 
     if url is not None:
-        if out is not None or no_wait or jobs is not None:
+        if out is not None or no_wait or jobs is not None or widen or skip_bad:
             raise ConfigurationError(
-                "--out, --jobs and --no-wait are for snapshots, without --url."
+                "--out, --jobs, --no-wait, --widen and --skip-bad are for snapshots, without --url."
             )
         from groupwise.client import Client
         from groupwise.serve.remote import Remote
 
-        with opened(rows) as source, Client(url, token, str(model)) as client:
+        with opened(rows, table) as source, Client(url, token, str(model)) as client:
             found = Remote(client, id_column).learn(source, target)
         told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(found.items()))
         typer.echo(f"{sum(found.values()):,} labels sent: {told or 'none'}")
@@ -137,8 +152,10 @@ def learn(
             )
         warn(f"waiting for {place}, which another process is learning into.")
 
-    with opened(rows) as source:
-        learned = snapshots.learn(model, source, target, place, jobs, waiting, expert or ())
+    with opened(rows, table, skip_bad) as source:
+        asked = snapshots.Further(target, expert or (), skip_bad, widen)
+        learned = snapshots.learn(model, source, place, asked, jobs, waiting)
+    warn(*learned.remarks)
     tell(
         place,
         f"{learned.rows:,} rows learned, {learned.settled:,} in all; {learned.told}. The model is "

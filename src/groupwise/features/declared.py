@@ -78,10 +78,10 @@ class Feature(NamedTuple):
     """One column of numbers.
 
     A number field, one level of a text field, what several levels or groups share, the indicator of
-    a group, or the column that is 1 in every row.
+    a group or of a missing value, or the column that is 1 in every row.
     """
 
-    kind: Literal["intercept", "number", "level", "hashed", "indicator"]
+    kind: Literal["intercept", "number", "level", "hashed", "indicator", "missing"]
     field: str
     """The field; of an indicator, the name of its group."""
     level: str = ""
@@ -93,7 +93,7 @@ class Feature(NamedTuple):
     @property
     def name(self) -> str:
         """The name people read; a level is named like the group of that value."""
-        sign = {"level": "=", "hashed": "#"}.get(self.kind)
+        sign = {"level": "=", "hashed": "#", "missing": " missing"}.get(self.kind)
         return self.field if sign is None else f"{self.field}{sign}{self.level}"
 
 

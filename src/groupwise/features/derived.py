@@ -96,12 +96,13 @@ class Derived:
         self.forbids = tuple(dict.fromkeys(name for maker in makers for name in maker.forbids))
         self._check_names(() if declared is None else tuple(declared))
         _, ranges, hashed = read_declared(declared)
+        most = 1.0 if loss.ranged else LARGEST_LABEL
         setting = Setting(
             declared=None if declared is None else tuple(declared),
             apart=frozenset([*groups.weight_columns, *self.takes, *hashed, *apart]),
             ranges=ranges,
             middle=0.5 if loss.ranged else 0.0,
-            largest=1.0 if loss.ranged else LARGEST_LABEL,
+            largest=max(map(abs, loss.advice_range)) if loss.widened else most,
         )
         self.memories: list[Memory] = [maker.start(setting) for maker in self.makers]
 

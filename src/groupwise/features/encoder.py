@@ -1,5 +1,6 @@
 """The encoder: rows and frames to sparse numbers, one-hot as levels appear."""
 
+import math
 import struct
 import warnings
 from collections import Counter
@@ -49,6 +50,8 @@ PLAIN = (float, int)
 """Sums of these are exact or close; whoever has others among them has a sum of another type."""
 _UNUSUAL = (KeyError, TypeError, ValueError, ArithmeticError, struct.error)
 """What the quick way runs into where it is not for a row."""
+INDICATOR = "indicator"
+"""What may be made of a missing value."""
 _NO_LEVELS = Levels()
 _as_row = tuple.__new__  # what Row(...) does, without its frame
 
@@ -73,6 +76,8 @@ class Encoder:
         feature of their own. Further ones are hashed into as many columns; of a field that is named
         in ``features`` they are an error. None for no bound.
     apart : fields that are no features as they are, where ``features`` is None.
+    missing : "indicator" for a 0/1 feature beside each field that says whether its value, which is
+        then 0, is missing; without it, such a value is an error as a rule.
 
     >>> from groupwise.groups import Groups, by
     >>> groups = Groups([by("sex")], always_on=True)
@@ -94,7 +99,10 @@ class Encoder:
         intercept: bool = False,
         max_levels: int | None = COLUMNS,
         apart: Iterable[str] = (),
+        missing: str | None = None,
     ) -> None:
+        if missing not in (None, INDICATOR):
+            raise FeatureError(f"missing={missing!r}. Give {INDICATOR!r}, or None for an error.")
         if max_levels is not None and (not is_finite(max_levels, int) or max_levels < 1):
             raise FeatureError(f"max_levels={max_levels!r}. Give 1 or more, or None for no bound.")
         self._given = features
@@ -105,6 +113,8 @@ class Encoder:
         self.intercept = bool(intercept)
         self.groups = groups
         self._apart = tuple(apart)
+        self.fills = missing is not None
+        """Is a missing value a 0 with an indicator?"""
         self.apart = frozenset((*groups.weight_columns, *self._apart))
         """Fields that are no features where every field is one."""
         self.names: list[str] = []
@@ -272,7 +282,9 @@ class Encoder:
         found: dict[int, float] = {0: 1.0} if self.intercept else {}
         for field, value in self._fields(row, derived):
             cell = self.cell(field, value, self.kinds.get(field))
-            if isinstance(cell, str):
+            if cell != cell:
+                found[self._number(Feature("missing", field), new)] = 1.0
+            elif isinstance(cell, str):
                 kinds[field] = "text"
                 found[self._number(self.level(field, cell), new)] = 1.0
             elif cell is not None:
@@ -349,7 +361,9 @@ class Encoder:
                 yield field, row[field]
 
     def cell(self, field: str, value: Any, kind: FieldKind | None) -> float | str | None:
-        """Read one value: a number, a level, or None where there is nothing to encode."""
+        """Read one value: a number, a level, None for nothing, or NaN, which has an indicator."""
+        if self.fills and is_missing(value):
+            return math.nan
         if field in self.declared_hashed and not is_missing(value):
             try:
                 return value_name(value, field)
@@ -394,6 +408,8 @@ class Encoder:
 
     def _unusable(self, field: str, value: object) -> FeatureError:
         advice = "Fill it in" if self.declared is not None else "Fill it in, or leave the field out"
+        if is_missing(value):
+            advice += f"; missing={INDICATOR!r} makes it a 0, with a feature that says so"
         return FeatureError(
             f"Field {field!r} is {value!r}, and a feature is a finite number of at most 1e100. "
             f"{advice}."
@@ -458,6 +474,7 @@ class Encoder:
             "max_levels": self.max_levels,
             "features": features,
             **({"apart": list(self._apart)} if self._apart else {}),
+            **({"missing": INDICATOR} if self.fills else {}),
         }
 
     @classmethod
@@ -465,7 +482,8 @@ class Encoder:
         """Make the encoder again whose ``to_dict`` gave the state."""
         declared = declared_from_json(state["declared"])
         later = state.get("intercept", False), state.get("max_levels"), state.get("apart", ())
-        encoder = cls(declared, state["indicators"], groups, *later)  # groupwise 0.1 had none
+        parts = *later, state.get("missing")  # groupwise 0.1 had none
+        encoder = cls(declared, state["indicators"], groups, *parts)
         encoder.restore(state)
         return encoder
 

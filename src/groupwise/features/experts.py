@@ -37,7 +37,7 @@ class Experts:
         """The predictions of a row, scaled."""
         found = [self._number(row, name) for name in self.columns]
         if self.clip:
-            low, high = self.loss.low, self.loss.high
+            low, high = self.loss.reach
             found = [low if one < low else high if one > high else one for one in found]
         return np.array([(one - self._low) / self._span for one in found])
 
@@ -67,7 +67,7 @@ class Experts:
     def _scaled(self, found: Vector) -> Vector:
         """The same as for one row."""
         if self.clip:
-            low, high = self.loss.low, self.loss.high
+            low, high = self.loss.reach
             found = np.where(found < low, low, np.where(found > high, high, found))
         with np.errstate(over="ignore"):  # what is too large is refused with all other advice
             return (found - self._low) / self._span

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,8 @@ class Cells(NamedTuple):
     """
 
     field: str
-    kind: FieldKind | None = None
-    """None when there is no value in the whole column."""
+    kind: FieldKind | Literal["missing"] | None = None
+    """None when there is no value in the whole column; missing for the indicator of that."""
     numbers: Floats = np.zeros(0)
     codes: Integers = np.zeros(0, dtype=np.int64)
     levels: Sequence[Feature | None] = ()
@@ -72,6 +72,8 @@ def encode_frame(encoder: "Encoder", frame: object, membership: FrameMembership)
             read = {"objects": _object_cells, "text": _text_cells}.get(column.kind, _number_cells)
             read = _hashed_cells if field in encoder.declared_hashed else read
             found.append(read(encoder, column, encoder.kinds.get(field), awake))
+            if encoder.fills and column.missing is not None:
+                found.append(_missing_cells(column, awake))
         except FeatureError as problem:
             problems.append(problem)
     made = [column for name, column in table.made.items() if name not in encoder.apart]
@@ -79,7 +81,9 @@ def encode_frame(encoder: "Encoder", frame: object, membership: FrameMembership)
     if problems:
         # What is wrong with a column as a whole comes first.
         raise min(problems, key=lambda one: -1 if one.row is None else one.row)
-    kinds = {cells.field: cells.kind for cells in found if cells.kind is not None}
+    kinds: dict[str, FieldKind] = {
+        cells.field: cells.kind for cells in found if cells.kind in ("number", "text")
+    }
     wanted = [one for place, cells in enumerate(found) for one in _wanted(place, cells)]
     members = membership.members if encoder.indicators else ()
     eligible = np.array([encoder.has_indicator(one, kinds) for one in members], dtype=np.bool_)
@@ -116,15 +120,25 @@ def _fields(encoder: "Encoder", table: Table) -> Sequence[str]:
     return encoder.declared
 
 
+def _missing_cells(column: Column, awake: Booleans) -> Cells:
+    """The indicator of a column's missing values."""
+    assert column.missing is not None
+    rows = np.flatnonzero(column.missing & awake)
+    if not len(rows):
+        return Cells(column.name)
+    return Cells(column.name, "missing", column.missing.astype(np.float64), first=int(rows[0]))
+
+
 def _number_cells(
     encoder: "Encoder", column: Column, kind: FieldKind | None, awake: Booleans
 ) -> Cells:
     values = column.values.astype(np.float64)
-    nulls = column.nulls
+    nulls = column.missing if encoder.fills else column.nulls
+    optional = encoder.declared is None or encoder.fills
     if kind == "text":
         # A column without any value counts as text that is absent, where fields may be absent.
         present = np.arange(column.length)
-        if column.missing is not None and encoder.declared is None:
+        if column.missing is not None and optional:
             present = np.flatnonzero(~column.missing)
         if len(present):
             _complain(encoder, column, int(present[0]), kind)
@@ -138,6 +152,8 @@ def _number_cells(
             values[:first][nulls[:first]] = 0.0
     with np.errstate(over="ignore"):
         values = encoder.scale(column.name, values)
+    if encoder.fills and nulls is not None:
+        values[nulls] = 0.0
     bad = np.flatnonzero(~(np.abs(values) <= LARGEST))
     if len(bad):
         _complain(encoder, column, int(bad[0]), "number")
@@ -150,9 +166,9 @@ def _text_cells(
     encoder: "Encoder", column: Column, kind: FieldKind | None, awake: Booleans
 ) -> Cells:
     absent = column.codes < 0
-    if kind == "number":
-        _complain(encoder, column, 0, kind)
-    if encoder.declared is not None and absent.any():
+    if kind == "number" and not (encoder.fills and absent.all()):
+        _complain(encoder, column, int(np.argmin(absent)) if encoder.fills else 0, kind)
+    if encoder.declared is not None and absent.any() and not encoder.fills:
         _complain(encoder, column, int(np.flatnonzero(absent)[0]), kind)
     return _level_cells(encoder, column, awake)
 
@@ -161,7 +177,7 @@ def _hashed_cells(
     encoder: "Encoder", column: Column, kind: FieldKind | None, awake: Booleans
 ) -> Cells:
     """Read a column whose every value, be it text or number, is one of a hashed field."""
-    if column.missing is not None:
+    if column.missing is not None and not encoder.fills:
         _complain(encoder, column, int(np.flatnonzero(column.missing)[0]), kind)
     return _level_cells(encoder, column, awake)
 
@@ -218,7 +234,7 @@ def _object_cells(
     first = -1
     for row, value in enumerate(column.objects):
         cell = _cell(encoder, column, row, value, kind)
-        if cell is None or not awake[row]:
+        if cell is None or cell != cell or not awake[row]:
             continue
         first = row if first < 0 else first
         if isinstance(cell, str):
@@ -253,8 +269,8 @@ def _cell(
 
 def _wanted(position: int, cells: Cells) -> list[tuple[int, int, Feature]]:
     """List the features of a column with the row and place where each first occurs."""
-    if cells.kind == "number":
-        return [(cells.first, position, Feature("number", cells.field))]
+    if cells.kind in ("number", "missing"):
+        return [(cells.first, position, Feature(cells.kind, cells.field))]
     first = first_places(cells.codes, len(cells.levels)).tolist()
     return [
         (row, position, level)
@@ -297,8 +313,8 @@ def _numbers(features: Sequence[Feature | None], index: dict[Feature, int]) -> I
 
 
 def _slot(cells: Cells, index: dict[Feature, int]) -> Slot:
-    if cells.kind == "number":
-        return Slot(index[Feature("number", cells.field)], cells.numbers)
+    if cells.kind in ("number", "missing"):
+        return Slot(index[Feature(cells.kind, cells.field)], cells.numbers)
     return Slot(_numbers(cells.levels, index)[cells.codes], None)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from groupwise.class_names import MOST, ClassName
 from groupwise.errors import ConfigurationError, DataError
-from groupwise.files.scan import MISSING, Profile
+from groupwise.files.profile import MISSING, Profile
 from groupwise.files.settings import CLASSES, NUMBER, PROBABILITY, Request
 from groupwise.files.task import TEXT, Task
 from groupwise.files.text import listed, quoted, shown
@@ -26,7 +26,8 @@ PAIRS = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"))
 
 def task_for(label: Profile, request: Request) -> tuple[str, tuple[ClassName, ...] | None]:
     """The name of the task, and the classes; None for numbers, and for 0, 1 and between."""
-    label.check_complete("Every row needs its label: leave out those without.")
+    if label.infinite:
+        raise DataError(label.infinity)
     asked = request.task or _implied(request)
     texts = label.kind == TEXT
     if asked is None:
@@ -35,13 +36,13 @@ def task_for(label: Profile, request: Request) -> tuple[str, tuple[ClassName, ..
             _check_texts(label)
     if asked == NUMBER:
         _refuse_options(request)
-        label.check_numbers("label", "")
+        label.check_numbers("label")
         return NUMBER, None
     if request.range is not None:
         raise ConfigurationError(f"--range is for numbers, and --task {asked} has none.")
     classes = _declared(label, request) or _found(label, asked)
     if request.positive is not None:
-        classes = _second(classes or (), request.positive)
+        classes = _second(classes or (), _text(label, request.positive))
     if classes is None:
         return PROBABILITY, None
     if asked == PROBABILITY and len(classes) > 2:
@@ -118,7 +119,7 @@ def _declared(label: Profile, request: Request) -> tuple[ClassName, ...] | None:
             )
         classes = tuple(_number(one) for one in classes)
     else:
-        classes = tuple(value_name(one, "classes") for one in classes)
+        classes = tuple(_text(label, value_name(one, "classes")) for one in classes)
     if len({*classes}) < max(len(classes), 2):
         raise ConfigurationError("--classes names two classes or more, each of them once.")
     if label.values is None:
@@ -131,6 +132,11 @@ def _declared(label: Profile, request: Request) -> tuple[ClassName, ...] | None:
                 f"{listed(map(str, classes))}. Name every class that comes."
             )
     return classes
+
+
+def _text(label: Profile, name: str) -> str:
+    """A class as the column has it: true and false in small letters."""
+    return name.lower() if label.reading == "boolean" else name
 
 
 def _where(label: Profile, value: str) -> str:

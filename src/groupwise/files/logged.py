@@ -79,7 +79,8 @@ def find_logged(
         profile = scan.columns[column]
         if column == target:
             raise ConfigurationError(f"{quoted(column)} is the label itself, not a prediction.")
-        profile.check_numbers("prediction", "Leave out the rows without a prediction.")
+        profile.check_numbers("prediction")
+        profile.check_complete("Leave out the rows without a prediction.")
         if task.is_chance and not 0.0 <= profile.low <= profile.high <= 1.0:
             outside = profile.low if profile.low < 0.0 else profile.high
             raise DataError(

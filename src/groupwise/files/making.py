@@ -11,8 +11,9 @@ from groupwise.features.calendar import LEVELS, Calendar, moment_of
 from groupwise.features.past import Past
 from groupwise.files import following
 from groupwise.files.dates import LOOKED_AT, maker_for, worthwhile
+from groupwise.files.profile import Kind, Profile
 from groupwise.files.rows import first_rows
-from groupwise.files.scan import Kind, Profile, Scan
+from groupwise.files.scan import Scan
 from groupwise.files.text import quoted
 
 Dates = dict[str, Calendar]
@@ -92,7 +93,8 @@ def proposed_past(
         keys = [p.name for p in sorted(fit, key=lambda p: (p.kind != "text", p.distinct))][:TRIED]
     columns = [name for name in few if name not in made][:TRIED]
     wanted = dict.fromkeys([target, order, *keys, *columns, *dates])
-    kinds: dict[str, Kind] = {name: scan.columns[name].kind for name in wanted}
+    kinds: dict[str, Kind] = {name: scan.columns[name].reading for name in wanted}
+    kinds[target] = "levels" if kinds[target] == "boolean" else kinds[target]
     rows = first_rows(scan, kinds, order, following.ROWS)
     held = {name: rows.column(name).to_pylist() for name in wanted}
     labels = held[target]

@@ -8,52 +8,48 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupwise.errors import ConfigurationError, DataError
-from groupwise.features import COLUMNS, encoded, hashed, hinges
+from groupwise.features import hinges
 from groupwise.features.calendar import Calendar
-from groupwise.features.declared import declared_to_json
+from groupwise.features.declared import Hashed, declared_to_json
 from groupwise.features.encoding import Encoded
 from groupwise.features.past import Past
-from groupwise.features.shapes import KNOTS, MOST_COLUMNS
+from groupwise.files.asked import (
+    asked_feature,
+    asked_groups,
+    check_width,
+    label_range,
+    parts_for,
+)
 from groupwise.files.labels import loss_for, task_for, task_warnings
 from groupwise.files.logged import Logged, find_experts, find_logged
 from groupwise.files.making import Dates, dates_in, part_names, proposed_past, with_needed
+from groupwise.files.noticed import leaks, left_out, order_hint
+from groupwise.files.profile import Kind, Profile
 from groupwise.files.proposals import (
     BENT,
     LEVELS,
-    Feature,
     Features,
+    gaps,
     is_few_valued,
     is_text,
-    leaves,
     number_fields,
     propose_features,
-    propose_groups,
+    proposed,
     remarks,
     spans_constant,
-    width_of,
     word,
 )
-from groupwise.files.scan import Kind, Profile, Scan, scan
-from groupwise.files.settings import LEVELS_WORD, NUMBER, PROBABILITY, Request, request_from
+from groupwise.files.scan import Scan, scan
+from groupwise.files.settings import ERROR, INDICATOR, NUMBER, Request, request_from
 from groupwise.files.source import opened
 from groupwise.files.task import Task
-from groupwise.files.text import amount, quoted, shown
+from groupwise.files.text import quoted, shown
 from groupwise.groups import Group, Groups, dumps
-from groupwise.groups.declarations import By, Cut, Weight, Where
-from groupwise.groups.text import DATE_WORD, ENCODED_WORD, HASHED_WORD
+from groupwise.groups.declarations import By
 from groupwise.losses import Square
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
-
-PENALTY = 0.1
-"""Of models of probabilities: columns are scaled to [0, 1], and odds are of any size."""
-FEATURES = 8_192
-"""So many features, of which every two have a number in a group's matrix: half a gigabyte."""
-NARROWEST, WIDEST = 1e-100, 1e100
-"""Ranges of labels whose squares, and sums of these, are numbers."""
-NUMERIC = ("ridge", "forward")
-"""Learners that predict numbers."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +85,14 @@ class Plan:
     hinges: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
     """Columns that are used for nothing, and why, in a clause."""
+    missing: str = INDICATOR
+    skip_bad: bool = False
+
+    @property
+    def filled(self) -> list[str]:
+        """The columns in which a missing value is one of a feature."""
+        makers = Calendar, Encoded
+        return [name for name, one in self.features.items() if not isinstance(one, makers)]
 
     def toml(self, notes: Sequence[str] = ()) -> str:
         """The TOML file that asks for this plan, notes as comments at the top."""
@@ -108,6 +112,7 @@ class Plan:
             "intercept": self.intercept,
             **({"experts": list(self.experts)} if self.experts else {}),
             "hinges": self.hinges,
+            "missing": self.missing,
             "past": self.plain_past,
             "features": {name: word(bounds) for name, bounds in self.features.items()},
         }
@@ -180,6 +185,7 @@ class Plan:
             intercept=self.intercept,
             intersections=self.intersections,
             experts=self.experts,
+            missing=INDICATOR if self.missing == INDICATOR else None,
             **as_published,
         )
 
@@ -198,11 +204,12 @@ def planned(
     config: Path | None = None,
     predictions: Sequence[str] = (),
     strict: bool = True,
+    table: str | None = None,
     **options: Any,
 ) -> Iterator[tuple[Scan, Plan]]:
     """A file, looked through once, and the plan that a TOML file and options ask for."""
     request = request_from(config, **options)
-    with opened(data) as source:
+    with opened(data, table, request.skip_bad) as source:
         found = scan(source, request.target, request.order, progress=True)
         yield found, make_plan(found, request, strict, predictions)
 
@@ -237,18 +244,24 @@ def make_plan(
     scan = replace(scan, columns={**scan.columns, **parts})
     request = request.read(list(scan.columns), scan.unknown)
     aside = others | part_names(dates, aside=True)
-    groups = propose_groups(scan, aside) if request.groups is None else _groups(scan, request)
+    nothing = left_out(scan, aside, request.order)
+    if request.groups is None:
+        groups, same = proposed(scan, aside | nothing.keys(), dates)
+    else:
+        groups, same = asked_groups(scan, request), {}
     indicators = request.indicators
     if indicators is None:  # not where a column has very many values
         columns = [scan.columns[one.column] for one in groups if isinstance(one, By)]
         indicators = all(column.distinct <= LEVELS for column in columns)
     warnings: list[str] = []
     if request.features is None:
-        labelled = task.loss.nodes == 1
+        unused = others | parts.keys() | nothing.keys() | same.keys()
+        fit = task.loss.nodes == 1, request.missing == ERROR
         features, warnings, problems = propose_features(
-            scan, others | parts.keys(), groups, indicators, dates, labelled
+            scan, unused, groups, indicators, dates, *fit
         )
-        if strict and problems:
+        warnings = [*nothing.values(), *warnings]
+        if strict and problems and not request.skip_bad:
             raise DataError(
                 f"{problems[0]} Leave the column out with --drop, or say which columns to use with "
                 "--features and --groups (groupwise init proposes them)."
@@ -256,7 +269,7 @@ def make_plan(
         notes += [f"Left out: {problem}" for problem in problems]
     else:
         features = {
-            name: _asked(scan, name, bounds, label.name, dates)
+            name: asked_feature(scan, name, bounds, request, dates)
             for name, bounds in request.features.items()
         }
     bent = request.hinges
@@ -271,9 +284,14 @@ def make_plan(
             f"{shown(scan.source.name)} has no column besides the label that could be a feature or "
             "a group."
         )
-    _check_width(scan, groups, features, indicators, bent)
+    check_width(scan, groups, features, indicators, bent)
     warnings = [*task_warnings(label, request, task), *warnings]
-    warnings += remarks(scan, groups, features, label.name)
+    warnings += [*same.values(), *remarks(scan, groups, features, label.name)]
+    warnings += gaps(scan, features, request.missing or INDICATOR)
+    if request.features is None:
+        warnings += order_hint(dates, request.order, label.name)
+        if task.name == NUMBER:
+            warnings += leaks(scan, label.name, others | nothing.keys() | parts.keys())
     if not (request.intercept or spans_constant(groups, features, indicators)):
         warnings.append(
             "No features always sum to 1, so the models have no intercept. "
@@ -292,7 +310,7 @@ def make_plan(
         intercept=request.intercept,
         **parts_for(request, task),
         kinds={
-            name: "text" if is_text(features.get(name, ())) else scan.columns[name].kind
+            name: _kind(scan.columns[name], features.get(name, ()), name == label.name)
             for name in read
             if name not in parts
         },
@@ -305,6 +323,8 @@ def make_plan(
         past=past,
         hinges=bent,
         left_out=dict.fromkeys(request.drop, "asked for with --drop"),
+        missing=request.missing or INDICATOR,
+        skip_bad=request.skip_bad,
     )
 
 
@@ -320,58 +340,7 @@ def _label(scan: Scan, request: Request) -> Profile:
 def _task(label: Profile, request: Request) -> Task:
     """What the label is, and its range or its classes."""
     name, classes = task_for(label, request)
-    return Task(Square(*_range(label, request.range)) if name == NUMBER else loss_for(classes))
-
-
-def parts_for(request: Request, task: Task) -> dict[str, Any]:
-    """Learner and aggregator: those asked for, if they are for such a label, or the best known."""
-    chance = task.is_chance
-    learner = request.learner or ("logistic" if chance else "portfolio")
-    aggregator = request.aggregator or ("specialists" if chance else "prod")
-    if chance and learner in NUMERIC:
-        raise ConfigurationError(
-            f"--learner {learner} predicts numbers, and {quoted(request.target or '')} is "
-            f"{'yes or no' if task.name == PROBABILITY else 'one of several classes'}. Leave it "
-            "out, or say --task number."
-        )
-    if chance and aggregator == "adanormalhedge":
-        raise ConfigurationError(
-            "--aggregator adanormalhedge needs a loss that has a bound, and the log loss of "
-            "probabilities has none. Leave it out, or say --task number."
-        )
-    if chance and aggregator == "prod":
-        raise ConfigurationError(
-            "--aggregator prod is for square loss, and probabilities have log loss. Leave it out, "
-            "or say --task number."
-        )
-    if request.bound is not None and learner != "logistic":
-        raise ConfigurationError(f"bound is for --learner logistic, not for {learner}.")
-    asked = {"penalty": request.penalty, "bound": request.bound}
-    usual = {"penalty": PENALTY} if chance else {}
-    parameters = usual | {name: value for name, value in asked.items() if value is not None}
-    asked_for = {"preset": request.preset, "intersections": request.intersections}
-    return {"learner": learner, "aggregator": aggregator, "parameters": parameters, **asked_for}
-
-
-def _groups(scan: Scan, request: Request) -> list[Group]:
-    """The groups that were asked for, if the columns are fit for them."""
-    groups = list(request.groups or ())
-    for column in (column for one in groups for column in one.columns):
-        scan.column(column, "for a group")
-        if column == request.target:
-            raise ConfigurationError(
-                f"{quoted(column)} is the label, which is not known when groups are needed."
-            )
-    for leaf in (leaf for one in groups for leaf in leaves(one)):
-        profile = scan.columns[leaf.column]
-        numbers = isinstance(leaf, (Cut, Weight)) or (isinstance(leaf, Where) and leaf.is_ordered)
-        if numbers and profile.kind == "text":
-            raise DataError(
-                f"Column {quoted(leaf.column)} holds {quoted(profile.text)} in row "
-                f"{profile.text_row}, which is no number, and its groups compare numbers. "
-                f"Without them, {quoted(leaf.column)} alone is a group per value."
-            )
-    return groups
+    return Task(Square(*label_range(label, request.range)) if name == NUMBER else loss_for(classes))
 
 
 def _past(
@@ -394,6 +363,13 @@ def _past(
     return proposed_past(scan, dates, target, request.order or "", few, others)
 
 
+def _kind(profile: Profile, feature: object, label: bool) -> Kind:
+    """How a column is read: values that are levels, or classes, by their names."""
+    if profile.reading == "boolean":
+        return "levels" if label or isinstance(feature, Hashed) else "boolean"
+    return "levels" if is_text(feature) and profile.kind == "number" else profile.kind
+
+
 def _plainly(maker: Past) -> dict[str, Any]:
     """What a file of settings says of the past."""
     usual = Past(maker.label).to_dict()
@@ -404,97 +380,6 @@ def _plainly(maker: Past) -> dict[str, Any]:
 def _joined(lines: str) -> str:
     """The items of a list, one a line, on one line."""
     return " ".join(line.strip() for line in lines.splitlines()).removesuffix(",")
-
-
-def _asked(scan: Scan, name: str, bounds: Any, target: str, dates: Dates) -> Feature:
-    """A feature that was asked for, its range looked up if need be."""
-    profile = scan.column(name, "for a feature")
-    if name == target:
-        raise ConfigurationError(f"{quoted(name)} is the label, which no feature may hold.")
-    if bounds == ENCODED_WORD:
-        return encoded(name)
-    if bounds == DATE_WORD or isinstance(bounds, dict):
-        return _date(name, profile, bounds, dates)
-    if profile.distinct < 2 and bounds is None:
-        raise DataError(f"{profile.sameness} Take it off the features.")
-    profile.check_complete("Fill in, or take it off the features.")
-    if profile.kind == "text" and isinstance(bounds, tuple):
-        raise DataError(
-            f"Column {quoted(name)} has a range but holds {quoted(profile.text)} in row "
-            f"{profile.text_row}, which is no number."
-        )
-    if isinstance(bounds, tuple):
-        return bounds
-    if bounds == HASHED_WORD:
-        return hashed()
-    found = None if bounds == LEVELS_WORD else profile.scale
-    if found is None and profile.distinct > COLUMNS:
-        raise DataError(
-            f"Column {quoted(name)} has {profile.count} different values, and at most {COLUMNS} "
-            f"have a feature each. Let them share {COLUMNS}: {shown(name)}:{HASHED_WORD}."
-        )
-    return found
-
-
-def _date(name: str, profile: Profile, said: Any, dates: Dates) -> Calendar:
-    """A date by its parts: those worth something, or those that were said."""
-    form = said.get("format") if isinstance(said, dict) else None
-    if name not in dates and form is None:
-        raise DataError(
-            f"Column {quoted(name)} is no date that can be read: it holds {quoted(profile.text)}. "
-            "Give its format in a file of settings, such as "
-            f'{shown(name)} = {{date = ["month"], format = "%d/%m/%Y"}}.'
-        )
-    if not isinstance(said, dict):
-        return dates[name]
-    if set(said) - {"date", "aside", "format"} or "date" not in said:
-        raise ConfigurationError(f"features.{shown(name)} has the keys date, aside and format.")
-    form = form or dates[name].format
-    return Calendar(name, said["date"], said.get("aside", ()), form)
-
-
-def _range(label: Profile, given: tuple[float, float] | None) -> tuple[float, float]:
-    """The range of the label, looked up where it is not given."""
-    low, high = given or (label.low, label.high)
-    if given is None and low == high:
-        raise DataError(
-            f"The label column {quoted(label.name)} holds one value only ({amount(low)}), so there "
-            "is nothing to predict. If others are to come, give --range LOW,HIGH."
-        )
-    if not low < high:
-        raise ConfigurationError(f"The range {low:g},{high:g} is not one: LOW is below HIGH.")
-    if not NARROWEST <= high - low <= WIDEST:
-        raise ConfigurationError(
-            f"The label's range {low:g},{high:g} is {high - low:g} wide, and losses are the square "
-            f"of that, which is beyond what can be computed with. Multiply {quoted(label.name)} by "
-            "a constant."
-        )
-    for value in (label.low, label.high):
-        if not low <= value <= high:
-            raise DataError(
-                f"The label column {quoted(label.name)} holds {value:g}, which is outside the "
-                f"range {low:g},{high:g}. Give a range that holds every label."
-            )
-    return low, high
-
-
-def _check_width(
-    scan: Scan, groups: Sequence[Group], features: Features, indicators: bool, bent: bool
-) -> None:
-    """Refuse more features than the matrices of a group have room for."""
-    own = [width_of(one) for one in features.values()]
-    if bent:
-        knots = sum(len(quantiles) for _, quantiles in KNOTS)
-        own.append(knots * min(number_fields(features), MOST_COLUMNS))
-    texts = [scan.columns[name].distinct - 1 for name, one in features.items() if one is None]
-    named = [scan.columns[one.column].distinct for one in groups if isinstance(one, By)]
-    width = sum(own) + sum(texts) + indicators * sum(min(many, 2 * COLUMNS) for many in named)
-    if width > FEATURES:
-        raise DataError(
-            f"{shown(scan.source.name)} would make {width:,} features, and the model of a group "
-            f"holds a number for every two of them: {8e-9 * width**2:,.0f} GB. Name at most "
-            f"{FEATURES:,} with --features, or leave columns out with --drop."
-        )
 
 
 def _looked_ahead(

@@ -12,7 +12,7 @@ import pyarrow.compute as compute
 import pyarrow.csv as arrow
 
 from groupwise.arrays import Vector
-from groupwise.files.scan import Kind
+from groupwise.files.profile import Kind
 from groupwise.groups import FrameMembership
 
 SEPARATOR = "; "

@@ -9,9 +9,11 @@ from groupwise.features.calendar import Calendar
 from groupwise.features.declared import Hashed
 from groupwise.features.encoding import Encoded
 from groupwise.files.making import Dates
-from groupwise.files.scan import Profile, Scan
-from groupwise.files.settings import LEVELS_WORD
-from groupwise.files.text import quoted, shown
+from groupwise.files.noticed import age_bands, alike, is_identifier
+from groupwise.files.profile import Profile
+from groupwise.files.scan import Scan
+from groupwise.files.settings import DROP, LEVELS_WORD
+from groupwise.files.text import listed, quoted, shown
 from groupwise.groups import Group, by, cut
 from groupwise.groups.algebra import Leaf
 from groupwise.groups.declarations import By, Cut
@@ -25,6 +27,10 @@ FEW = 24
 """Whole numbers with so few values are proposed as groups: hours of the day still are."""
 LEVELS = 50
 """A text column with more levels is not proposed as groups, nor are its levels features."""
+GROUPED = 64
+"""So many columns are proposed as groups at most, those that come first."""
+WIDE = 256
+"""So many columns are proposed as features at most, besides dates and encoded text."""
 MANY = 1_000
 """So many groups from one column deserve a warning."""
 BENT = 64
@@ -34,14 +40,46 @@ SUSPICIOUS = 0.95
 
 
 def propose_groups(scan: Scan, others: Collection[str]) -> list[Group]:
-    """Text and few-valued columns; where there is none, the halves of the first numbers.
+    """Text and few-valued columns, and bands of age; without any, halves of the first numbers.
 
     ``others`` are columns with a role of their own: the label, what is left out.
     """
     profiles = [p for name, p in scan.columns.items() if name not in others]
-    found: list[Group] = [by(p.name) for p in profiles if is_few_valued(p)]
+    bands = {p.name: age_bands(p) for p in profiles if not is_few_valued(p)}
+    every = [by(p.name) if is_few_valued(p) else bands[p.name] for p in profiles]
+    found = [one for one in every if one is not None][:GROUPED]
     usable = [p for p in profiles if p.kind == "number" and p.low < p.high and not p.infinite]
     return found or [cut(p.name, [(p.low + p.high) / 2]) for p in usable[:3]]
+
+
+def proposed(
+    scan: Scan, others: Collection[str], dates: Dates
+) -> tuple[list[Group], dict[str, str]]:
+    """The groups that are proposed, those that are the same once; and what to say of the others."""
+    groups = propose_groups(scan, others)
+    twice = alike(scan, [one.column for one in groups if isinstance(one, By)], dates)
+    said = {
+        name: f"Columns {quoted(first)} and {quoted(name)} make the same groups: those of "
+        f"{quoted(first)} are proposed."
+        for name, first in twice.items()
+    }
+    return [one for one in groups if not (isinstance(one, By) and one.column in twice)], said
+
+
+def gaps(scan: Scan, features: Features, missing: str) -> list[str]:
+    """Says which features have missing values, and what becomes of them."""
+    kept = (tuple, Hashed, type(None))
+    names = [n for n, one in features.items() if scan.columns[n].missing and isinstance(one, kept)]
+    if not names:
+        return []
+    first = scan.columns[names[0]]
+    where = first.gaps if len(names) == 1 else f"Columns {listed(names, 5)} have missing values."
+    if missing == DROP:
+        return [f"{where} Rows with one are left out."]
+    return [
+        f"{where} They count as 0, with a feature such as {quoted(f'{names[0]} missing')} beside "
+        "them; --missing error or drop says otherwise."
+    ]
 
 
 def is_few_valued(profile: Profile) -> bool:
@@ -59,13 +97,14 @@ def propose_features(
     indicators: bool,
     dates: Dates,
     labelled: bool = True,
+    strict: bool = False,
 ) -> tuple[Features, list[str], list[str]]:
     """Every usable column that is not a feature already, as the indicators of its groups.
 
     A column whose every value is a group holds names, whatever they look like: it is never read as
     a number. Dates are features by their parts, and text with very many values by its mean label,
     where labels are numbers (``labelled``). Beside the features: what to know about columns, and
-    what should stop a run.
+    what should stop a run: infinite numbers, and where that is ``strict``, missing values.
     """
     features: Features = {}
     warnings: list[str] = []
@@ -86,8 +125,14 @@ def propose_features(
             features[name] = encoded(name)
         elif name in covered:
             continue
-        elif many < 2:
-            problems.append(profile.sameness)
+        elif not text and is_identifier(profile) and many > FEW:
+            if fit and repeated:
+                features[name] = encoded(name)
+            else:
+                warnings.append(
+                    f"Column {quoted(name)} is left out: its numbers are names, too many for a "
+                    "feature each."
+                )
         elif text and (many > LEVELS or 2 * many > max(profile.rows, 4)):
             if name not in grouped:
                 warnings.append(
@@ -96,12 +141,31 @@ def propose_features(
                     f"be named in --groups, and as {shown(name)}:{HASHED_WORD} in --features.)"
                 )
         elif profile.missing and (name in named or (text and name in grouped)):
-            pass  # groups may be missing, features may not
-        elif profile.missing or profile.infinite:
-            problems.append(profile.gaps if profile.missing else profile.infinity)
+            pass  # groups may be missing
+        elif (profile.missing and strict) or profile.infinite:
+            problems.append(profile.infinity if profile.infinite else profile.gaps)
         else:
             features[name] = None if name in named else profile.scale
-    return features, warnings, problems
+    features, said = narrowed(scan, features)
+    return features, [*warnings, *said], problems
+
+
+def narrowed(scan: Scan, features: Features) -> tuple[Features, list[str]]:
+    """Of very many columns those that go best with the label, and a word about it.
+
+    The model of a group takes time and room for every two features: with these, a run over a wide
+    file takes time in proportion to its cells.
+    """
+    numbers = [name for name, one in features.items() if not isinstance(one, (Encoded, Calendar))]
+    if len(numbers) <= WIDE:
+        return features, []
+    best = sorted(numbers, key=lambda name: -abs(scan.columns[name].correlation))[:WIDE]
+    gone = {*numbers} - {*best}
+    kept = {name: one for name, one in features.items() if name not in gone}
+    return kept, [
+        f"Of {len(numbers):,} columns the {WIDE} that go best with the label are features; "
+        "--features names others."
+    ]
 
 
 def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str) -> list[str]:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from groupwise.features.calendar import Calendar
 from groupwise.features.declared import Hashed
 from groupwise.features.encoding import Encoded
-from groupwise.files.scan import Profile, Scan
+from groupwise.files.profile import Profile
+from groupwise.files.scan import Scan
 from groupwise.files.text import amount, quoted, shown
 from groupwise.report.tables import Cell, Column, Table
 

@@ -16,8 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as compute
 
 from groupwise.errors import DataError, FeatureError, GroupError, LabelError
+from groupwise.files.aside import Aside
 from groupwise.files.dates import times_of
-from groupwise.files.scan import Kind, Scan, as_numbers, first_text, unknown_column
+from groupwise.files.profile import Kind
+from groupwise.files.scan import Scan, as_kind, as_numbers, leniently, unknown_column
 from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import quoted, shown
 from groupwise.progress import progress_bar
@@ -50,15 +52,39 @@ def in_file(source: Source, numbers: Any) -> Iterator[None]:
         raise DataError(f"Row {number} of {shown(source.name)}: {error.message}") from None
 
 
-def pieces(scan: Scan, kinds: Mapping[str, Kind], order: str | None, size: int) -> Iterator[Piece]:
-    """All rows in the order of a column, or of the file, with columns of these kinds."""
+def without(piece: Piece, rows: Any) -> Piece:
+    """The same rows but for some, given by their places."""
+    kept = np.ones(len(piece.numbers), dtype=np.bool_)
+    kept[rows] = False
+    return Piece(piece.numbers[kept], piece.frame.filter(pa.array(kept)))
+
+
+def _good(piece: Piece, aside: Aside | None) -> Piece:
+    """The rows that are not known to be bad."""
+    if aside is None or not aside.bad:
+        return piece
+    bad = np.isin(piece.numbers, list(aside.bad))
+    return without(piece, bad) if bad.any() else piece
+
+
+def pieces(
+    scan: Scan,
+    kinds: Mapping[str, Kind],
+    order: str | None,
+    size: int,
+    aside: Aside | None = None,
+) -> Iterator[Piece]:
+    """All rows in the order of a column, or of the file, with columns of these kinds.
+
+    Where bad ones are skipped, they are noted in ``aside``.
+    """
     ranks = None if order is None else places(scan, order)
     if ranks is None:
-        yield from in_file_order(scan.source, kinds, size)
+        yield from in_file_order(scan.source, kinds, size, aside=aside)
         return
-    for numbers, rows in in_order(scan, kinds, ranks):
+    for numbers, rows in in_order(scan, kinds, ranks, aside):
         for place in range(0, rows.num_rows, size):
-            yield Piece(numbers[place : place + size], rows.slice(place, size))
+            yield _good(Piece(numbers[place : place + size], rows.slice(place, size)), aside)
 
 
 def in_file_order(
@@ -67,17 +93,26 @@ def in_file_order(
     size: int,
     target: str | None = None,
     what: str | None = None,
+    aside: Aside | None = None,
 ) -> Iterator[Piece]:
     """Pieces of a file; a bar says how much of the file is done, where ``what`` names the work.
 
-    Columns that are not there are an error; with JSON Lines only the label's, ``target``.
+    Columns that are not there are an error; with JSON only the label's, ``target``.
     """
-    start = 1
+    start = 0
     with progress_bar(source.size, what or "", what is not None) as advance:
-        for table, position in in_pieces(_frames(source, kinds, target), size):
-            yield Piece(np.arange(start, start + table.num_rows), table)
+        for table, position in in_pieces(_frames(source, kinds, target, aside), size):
+            yield _good(Piece(numbers_of(source, start, table.num_rows), table), aside)
             start += table.num_rows
             advance(table.num_rows, position)
+
+
+def numbers_of(source: Source, start: int, count: int) -> Any:
+    """The numbers in the file, from 1, of rows that were read; ragged ones were not."""
+    if not source.ragged:
+        return np.arange(start + 1, start + count + 1)
+    whole = np.arange(1, start + count + len(source.ragged) + 1)
+    return np.setdiff1d(whole, list(source.ragged))[start : start + count]
 
 
 def in_pieces(tables: Chunks, rows: int) -> Chunks:
@@ -96,14 +131,20 @@ def in_pieces(tables: Chunks, rows: int) -> Chunks:
         yield pa.concat_tables(held), position
 
 
-def _frames(source: Source, kinds: Mapping[str, Kind], target: str | None = None) -> Chunks:
+def _frames(
+    source: Source,
+    kinds: Mapping[str, Kind],
+    target: str | None = None,
+    aside: Aside | None = None,
+) -> Chunks:
     """The chunks of a file with columns of these kinds, each with the position after it.
 
-    A column that a chunk of JSON Lines lacks is missing in all its rows.
+    A column that a chunk of JSON lacks is missing in all its rows, and so is a cell that cannot be
+    read so, where such rows are set aside.
     """
     start = 0
     for table, position in source.chunks(list(kinds)):
-        required = {target} if source.format == "JSON Lines" else kinds.keys()
+        required = {target} if source.is_open else kinds.keys()
         there = {*table.column_names}
         absent = [name for name in kinds if name in required and name not in there]
         if absent and not start:
@@ -113,13 +154,22 @@ def _frames(source: Source, kinds: Mapping[str, Kind], target: str | None = None
         for name, kind in kinds.items():
             column = column_of(table, name)
             try:
-                arrays[name] = column.cast(pa.string()) if kind == "text" else as_numbers(column)
+                arrays[name] = as_kind(column, kind)
             except pa.ArrowInvalid:
-                row, value = first_text(column)
-                raise DataError(
-                    f"Row {start + row + 1} of {shown(source.name)} has {quoted(value)} in the "
-                    f"column {quoted(name)}, which holds numbers elsewhere."
-                ) from None
+                held = "numbers" if kind == "number" else "true and false"
+                arrays[name], bad = leniently(column, kind)
+                for row, value in bad.items():
+                    number = int(numbers_of(source, start + row, 1)[0])
+                    reason = (
+                        f"{quoted(value)} stands in the column {quoted(name)}, which holds {held} "
+                        "elsewhere."
+                    )
+                    if aside is None or not aside.skip:
+                        raise DataError(
+                            f"Row {number} of {shown(source.name)}: {reason} --skip-bad leaves "
+                            "such rows out."
+                        ) from None
+                    aside.add(number, reason)
         start += table.num_rows
         yield pa.table(arrays), position
 
@@ -150,7 +200,8 @@ def first_rows(scan: Scan, kinds: Mapping[str, Kind], order: str | None, count: 
     ranks = None if order is None else places(scan, order)
     found: list[pa.Table] = []
     start = taken = 0
-    for rows, _ in _frames(scan.source, kinds):
+    spared = None if scan.source.ragged is None else Aside(scan.source, True)
+    for rows, _ in _frames(scan.source, kinds, aside=spared):
         place = (
             np.arange(start, start + rows.num_rows) if ranks is None else ranks[start:][: len(rows)]
         )
@@ -163,12 +214,15 @@ def first_rows(scan: Scan, kinds: Mapping[str, Kind], order: str | None, count: 
     return pa.concat_tables(found).sort_by(PLACE).drop_columns([PLACE])
 
 
-def in_order(scan: Scan, kinds: Mapping[str, Kind], ranks: Any) -> Iterator[Piece]:
+def in_order(
+    scan: Scan, kinds: Mapping[str, Kind], ranks: Any, aside: Aside | None = None
+) -> Iterator[Piece]:
     """All rows in order, a stretch at a time."""
     stretch = max(STRETCH, -(-scan.rows // STRETCHES))
     with tempfile.TemporaryDirectory(prefix="groupwise-") as folder:
         files = [Path(folder) / str(i) for i in range(-(-scan.rows // stretch))]
-        _deal(scan.source, kinds, ranks, stretch, files)
+        _deal(scan.source, kinds, ranks, stretch, files, aside)
+        numbers = numbers_of(scan.source, 0, scan.rows)
         for number, file in enumerate(files):
             with pa.OSFile(str(file)) as stream, pa.ipc.open_stream(stream) as reader:
                 table = reader.read_all()
@@ -176,16 +230,21 @@ def in_order(scan: Scan, kinds: Mapping[str, Kind], ranks: Any) -> Iterator[Piec
             place = table.column(PLACE).to_numpy()
             within = np.argsort(ranks[place], kind="stable")
             assert ranks[place[within[0]]] == number * stretch
-            yield Piece(place[within] + 1, table.drop_columns([PLACE]).take(pa.array(within)))
+            yield Piece(numbers[place[within]], table.drop_columns([PLACE]).take(pa.array(within)))
 
 
 def _deal(
-    source: Source, kinds: Mapping[str, Kind], ranks: Any, stretch: int, files: list[Path]
+    source: Source,
+    kinds: Mapping[str, Kind],
+    ranks: Any,
+    stretch: int,
+    files: list[Path],
+    aside: Aside | None,
 ) -> None:
     writers: dict[int, Any] = {}
     start = 0
     with ExitStack() as opened:
-        for rows, _ in _frames(source, kinds):
+        for rows, _ in _frames(source, kinds, aside=aside):
             place = np.arange(start, start + rows.num_rows)
             rows = rows.append_column(PLACE, pa.array(place))
             goes_to = ranks[place] // stretch

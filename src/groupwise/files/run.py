@@ -5,7 +5,6 @@ Or, as an audit, beside the logged predictions of other models, all of them comp
 
 import math
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,17 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupwise.errors import ManyLevelsWarning
+from groupwise.errors import DataError
+from groupwise.files.aside import Aside
 from groupwise.files.chances import Calibrations, Nats, calibrated
+from groupwise.files.learning import Done, complete, done
 from groupwise.files.logged import Scores, calibration_of, said_for_sure
 from groupwise.files.pages import compare_page, run_page
 from groupwise.files.plan import Plan
-from groupwise.files.predictions import joined, prediction_file
-from groupwise.files.rows import AT_MOST, Piece, in_file, pieces
+from groupwise.files.predictions import prediction_file
+from groupwise.files.rows import AT_MOST, Piece, pieces
 from groupwise.files.scan import Scan
+from groupwise.files.settings import DROP
 from groupwise.files.snapshots import Reading, save
 from groupwise.files.tables import OURS, Measure, Row, afterwards
-from groupwise.files.text import quoted
+from groupwise.files.text import quoted, shown
 from groupwise.progress import progress_bar
 from groupwise.regret.calibration import UNITS
 from groupwise.regret.curves import Curve, Recorder
@@ -81,7 +83,7 @@ class Finished:
     calibration: Calibrations = field(default_factory=dict)
     """Ours first; empty where numbers were predicted."""
     remarks: tuple[str, ...] = ()
-    """What to know of the other models' predictions."""
+    """What to know of rows that were set aside, and of the other models' predictions."""
     errors: Mapping[str, Errors] = field(default_factory=dict)
     """Those of every model by the key of its regret in a row, the audited ones first."""
     command: str = ""
@@ -140,28 +142,32 @@ class Following:
         loss, chance = plan.task.loss, plan.task.is_chance
         sizes = (1.0, 1.0) if chance else (loss.high - loss.low, loss.unit)
         self.errors = {key: Errors(*sizes) for key in (*self.players.values(), "regret")}
+        self.aside = Aside(found.source, plan.skip_bad)
         self.done, self._next = 0, 0.0
         self._spent = 0.0
         self._rounds: Counter[str] = Counter()
         self._started = time.monotonic()
 
-    def pieces(
-        self, what: str, jobs: int | None, progress: bool
-    ) -> "Iterator[tuple[Piece, FrameReplay]]":
-        """The rows, so many at a time, once they are learned."""
-        rows, plan, source = self.scan.rows, self.plan, self.scan.source
+    def pieces(self, what: str, jobs: int | None, progress: bool) -> Iterator[Done]:
+        """The rows, so many at a time, once they are predicted, and learned where they can be."""
+        rows, plan = self.scan.rows, self.plan
         # Few enough at a time that even a short stream has curves, of as many points as they get.
         size = max(1, min(AT_MOST, -(-rows // points(1, len(plan.features)))))
         # On an error the model is thrown away, and with one copy of it before the first row.
         with self.model.all_or_nothing(), progress_bar(rows, what, progress) as advance:
-            for piece in pieces(self.scan, plan.kinds, plan.order, size):
-                with in_file(source, piece.numbers), warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ManyLevelsWarning)  # the report has it
-                    result = self.model.replay(piece.frame, plan.target, jobs)
-                self.done += len(piece.numbers)
-                self._add(piece, result)
-                yield piece, result
-                advance(len(piece.numbers))
+            for whole in pieces(self.scan, plan.kinds, plan.order, size, self.aside):
+                piece = whole
+                if plan.missing == DROP:
+                    piece = complete(piece, plan.filled, self.aside)
+                own = self.model, piece, plan.target, self.task
+                for part in done(*own, self.aside, jobs):
+                    self.done += len(part.piece.numbers)
+                    if part.replay is not None:
+                        self._add(part.piece, part.replay)
+                    yield part
+                advance(len(whole.numbers))
+        if not self.model.issued:
+            raise DataError(f"No row of {shown(self.scan.source.name)} could be learned.")
 
     def _add(self, piece: Piece, result: "FrameReplay") -> None:
         """Sum up errors on some rows, and what the other models lost."""
@@ -246,7 +252,10 @@ class Following:
                 **{column: curves[key] for column, key in self.players.items()},
             },
             calibration=calibration,
-            remarks=tuple(x for pair in self.scores.items() for x in said_for_sure(*pair)),
+            remarks=(
+                *self.aside.told,
+                *(x for pair in self.scores.items() for x in said_for_sure(*pair)),
+            ),
             errors=self.errors,
             command=command(),
         )
@@ -277,13 +286,13 @@ def run(
             files.path(PREDICTIONS).open("wb") as stream,
             prediction_file(stream, task.columns, task.kind) as write,
         ):
-            for piece, result in following.pieces("predict and learn", jobs, progress):
-                predictions = task.of_prediction(result.prediction)
-                labels = piece.frame.column(plan.target)
-                write(piece.numbers, predictions, labels, joined(result.memberships[0]))
+            for part in following.pieces("predict and learn", jobs, progress):
+                labels = part.piece.frame.column(plan.target)
+                write(part.piece.numbers, part.predictions, labels, part.groups)
                 following.reached()
         finished = following.finished(progress)
-        save(following.model, files.path(MODEL), Reading(plan.target, plan.kinds))
+        drops = plan.missing == DROP
+        save(following.model, files.path(MODEL), Reading(plan.target, plan.kinds, drops))
         files.path(REGRET).write_text(json_text(record(finished)), "utf-8")
         files.path(REPORT).write_text(run_page(finished), "utf-8")
         files.publish()
@@ -345,6 +354,7 @@ def record(finished: Finished) -> dict[str, Any]:
             "features": plan.plain_features,
             "past": plan.plain_past,
             "hinges": plan.hinges,
+            "missing": plan.missing,
             "groups": [declaration.to_dict() for declaration in plan.groups],
         },
         "looked_ahead": list(plan.looked_ahead),

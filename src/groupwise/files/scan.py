@@ -2,8 +2,8 @@
 
 import difflib
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,114 +11,23 @@ import pyarrow.compute as compute
 
 from groupwise.class_names import MOST
 from groupwise.errors import DataError
-from groupwise.files.dates import FORMS, forms_of
+from groupwise.files.dates import forms_of
+from groupwise.files.profile import ABSENT, COUNTED, MISSING, TRUTH, Kind, Profile, is_number
 from groupwise.files.source import Chunks, Source, column_of
-from groupwise.files.text import amount, listed, quoted, shown
+from groupwise.files.text import listed, quoted, shown
+from groupwise.groups.values import value_name
 from groupwise.progress import progress_bar
 
-Kind = Literal["number", "text"]
-MISSING = ("NA", "N/A", "NaN", "nan", "null")
-"""What stands for a missing number, besides an empty cell."""
 EXACT = 2**53
 """Whole numbers beyond it are identifiers: as numbers some would fall together."""
 TOGETHER = 256
 """Rows that are looked at together, where a file is so wide that it comes in fewer."""
-COUNTED = 20_000
-"""Distinct values are counted up to here."""
-
-
-@dataclass
-class Profile:
-    """What one column holds. Rows are counted from 1.
-
-    ``infinite`` is the first row that holds no finite number, ``text_row`` the first that holds
-    ``text``. ``values`` are the distinct values as text, None where there are more than are
-    counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers (a label
-    of text counts as 1 where it is ``text``). ``seen`` is for the label alone: how often each of
-    its values is there, and in which row first; None where there are more than could be classes.
-    ``forms`` are the ways to write dates in which all its texts are written.
-    """
-
-    name: str
-    kind: Kind = "number"
-    rows: int = 0
-    missing: int = 0
-    first_missing: int = 0
-    low: float = float("inf")
-    high: float = float("-inf")
-    whole: bool = True
-    infinite: int = 0
-    values: set[str] | None = field(default_factory=set)
-    text_row: int = 0
-    text: str = ""
-    sums: Any = None
-    seen: dict[str, tuple[int, int]] | None = field(default_factory=dict)
-    forms: tuple[str, ...] = FORMS
-
-    @property
-    def date(self) -> str | None:
-        """How its dates are written; None where it holds none, or they could be read two ways."""
-        known = self.kind == "text" and self.missing < self.rows and len(self.forms) == 1
-        return self.forms[0] if known else None
-
-    @property
-    def distinct(self) -> int:
-        """How many values there are, as far as they are counted."""
-        return COUNTED + 1 if self.values is None else len(self.values)
-
-    @property
-    def count(self) -> str:
-        """How many values there are, in words."""
-        return f"over {COUNTED:,}" if self.values is None else amount(self.distinct)
-
-    @property
-    def scale(self) -> tuple[float, float] | None:
-        """The range that numbers are scaled from; None for text."""
-        return None if self.kind == "text" else (self.low, self.high)
-
-    @property
-    def correlation(self) -> float:
-        """With the label; 0 where it is not known."""
-        if self.sums is None:
-            return 0.0
-        n, x, xx, xy, y, yy = self.sums.tolist()
-        spread = (n * xx - x * x) * (n * yy - y * y)
-        return float((n * xy - x * y) / spread**0.5) if spread > 0.0 else 0.0
-
-    @property
-    def sameness(self) -> str:
-        """Says that the column says nothing."""
-        value = next(iter(self.values or ()), None)
-        holds = "no value at all" if value is None else f"one value only ({quoted(value)})"
-        return f"Column {quoted(self.name)} holds {holds}, so nothing can be learned from it."
-
-    @property
-    def gaps(self) -> str:
-        """Says how many values are missing, and where."""
-        count = "a missing value" if self.missing == 1 else f"{self.missing:,} missing values"
-        where = "in" if self.missing == 1 else "the first in"
-        return f"Column {quoted(self.name)} has {count}, {where} row {self.first_missing}."
-
-    @property
-    def infinity(self) -> str:
-        """Says where a number is infinite."""
-        return f"Column {quoted(self.name)} holds an infinite number in row {self.infinite}."
-
-    def check_numbers(self, what: str, advice: str) -> None:
-        """Refuse a column of text, or one that ``check_complete`` refuses."""
-        if self.kind == "text":
-            raise DataError(
-                f"The {what} column {quoted(self.name)} holds {quoted(self.text)} in row "
-                f"{self.text_row}, which is no number."
-            )
-        self.check_complete(advice)
-
-    def check_complete(self, advice: str) -> None:
-        """Refuse a column with missing values, with some advice, or infinite ones."""
-        if self.missing:
-            raise DataError(f"{self.gaps} {advice}")
-        if self.infinite:
-            raise DataError(self.infinity)
+FEW_BAD = 0.02
+"""Where bad rows are skipped, a column is one of numbers although this share of cells are none."""
+MANY = 500
+"""Columns of a wide file, which are looked at together."""
+MANY_VALUES = 24
+"""Of which so many values are kept; beyond it is counted how many there are."""
 
 
 @dataclass
@@ -135,8 +44,8 @@ class Scan:
 
     @property
     def kinds(self) -> dict[str, Kind]:
-        """The kind of every column."""
-        return {name: profile.kind for name, profile in self.columns.items()}
+        """How every column is read."""
+        return {name: profile.reading for name, profile in self.columns.items()}
 
     def column(self, name: str, what: str) -> Profile:
         """The profile of a column that was asked for."""
@@ -175,14 +84,18 @@ def scan(
                 if name not in found.columns
             }
             for name, what in ((target, "for the label"), (order, "to sort by")):
-                if name is not None and source.format != "JSON Lines":
+                if name is not None and not source.is_open:
                     found.column(name, what)
-            labels = None
-            for name in sorted(found.columns, key=lambda name: name != target):  # the label first
-                profile = found.columns[name]
-                numbers = _look(profile, table, labels)
-                if name == target:
-                    labels = _labels(profile, table, numbers)
+            labels, rest = None, [*found.columns]
+            if target in found.columns:
+                profile = found.columns[target]
+                numbers = _look(profile, table, None, source.ragged is not None)
+                labels = _labels(profile, table, numbers)
+                rest.remove(target)
+            if len(rest) > MANY:
+                rest = look_together([found.columns[name] for name in rest], table, labels)
+            for name in rest:
+                _look(found.columns[name], table, labels, source.ragged is not None)
             if order is not None:
                 keys += column_of(table, order).chunks
             found.rows += table.num_rows
@@ -190,10 +103,7 @@ def scan(
     if not found.rows:
         raise DataError(f"{shown(source.name)} has no rows.")
     for profile in found.columns.values():
-        if profile.missing == profile.rows:
-            profile.kind = "text"
-        if profile.kind == "number" and profile.values is not None:
-            profile.values.difference_update(MISSING)
+        profile.finish()
     if order is not None:
         found.column(order, "to sort by")
         found.keys = pa.chunked_array(keys)
@@ -216,7 +126,17 @@ def gathered(chunks: Chunks) -> Chunks:
         yield pa.concat_tables(held), position
 
 
-def _look(profile: Profile, table: pa.Table, labels: Any) -> Any:
+def _spared(profile: Profile, column: Any, start: int) -> Any:
+    """The numbers of a column in which hardly a cell holds anything else; None where many do."""
+    numbers, bad = leniently(column)
+    if len(bad) > FEW_BAD * (len(column) - numbers.null_count):
+        return None
+    profile.missing -= len(bad)
+    profile.bad += len(bad)
+    return numbers
+
+
+def _look(profile: Profile, table: pa.Table, labels: Any, skip: bool = False) -> Any:
     """Take note of a column in a chunk; gives its numbers, None where it holds text."""
     column, start = column_of(table, profile.name), profile.rows
     profile.rows += len(column)
@@ -227,20 +147,24 @@ def _look(profile: Profile, table: pa.Table, labels: Any) -> Any:
             if are_identifiers(column, numbers):
                 raise pa.ArrowInvalid("identifiers")
         except pa.ArrowInvalid:
-            numbers = None
+            numbers = _spared(profile, column, start) if skip else None
+        if numbers is None:
             profile.kind = "text"
             row, profile.text = first_text(column)
             profile.text_row = start + 1 + row
             if profile.missing < start:  # there were numbers before
-                profile.forms = ()
+                profile.forms, profile.truth = (), False
     held = column if numbers is None else numbers
     profile.missing += held.null_count
     if held.null_count and not profile.first_missing:
         profile.first_missing = start + 1 + compute.index(compute.is_null(held), True).as_py()
     dated = numbers is None and len(profile.forms) > 0
-    if profile.values is not None or dated:
+    worded = numbers is None and profile.truth
+    if profile.values is not None or dated or worded:
         distinct = compute.unique(column).cast(pa.string()).to_pylist()
         known = [value for value in distinct if value is not None]
+        if worded:
+            _note_words(profile, column, known, start)
         if dated:
             profile.forms = forms_of(known, profile.forms)
         if profile.values is not None:
@@ -252,10 +176,103 @@ def _look(profile: Profile, table: pa.Table, labels: Any) -> Any:
     x, y = numbers.to_numpy(), labels
     _note_numbers(profile, x, start)
     if y is not None:
-        with np.errstate(all="ignore"):
-            sums = np.array([x.size, x.sum(), (x * x).sum(), (x * y).sum(), y.sum(), (y * y).sum()])
+        sums = sums_of(x[None, :], y)[0]
         profile.sums = sums if profile.sums is None else profile.sums + sums
     return x
+
+
+def sums_of(x: Any, y: Any) -> Any:
+    """Of every row of x, and of y, what a correlation is made of; where neither is missing."""
+    there = ~(np.isnan(x) | np.isnan(y))
+    with np.errstate(all="ignore"):
+        x, y = np.where(there, x, 0.0), np.where(there, y, 0.0)
+        parts = there.astype(np.float64), x, x * x, x * y, y, y * y
+        return np.stack([part.sum(axis=1) for part in parts], axis=1)
+
+
+def look_together(profiles: list[Profile], table: pa.Table, labels: Any) -> list[str]:
+    """Take note of the columns of a wide chunk that hold finite numbers, all of them at once.
+
+    Gives the names of the others.
+    """
+    found: list[tuple[Profile, Any]] = []
+    others: list[str] = []
+    for profile in profiles:
+        column = column_of(table, profile.name)
+        first = column[0].as_py() if len(column) else None
+        fits = profile.kind == "number" and pa.types.is_string(column.type) and is_number(first)
+        if fits and profile.at_least <= COUNTED:
+            found.append((profile, column))
+        else:
+            others.append(profile.name)
+    others += _noted(found, table.num_rows, labels)
+    return others
+
+
+def _noted(found: list[tuple[Profile, Any]], rows: int, labels: Any) -> list[str]:
+    """The same of columns that begin with a number; halves of them where one goes on otherwise."""
+    if not found:
+        return []
+    whole = pa.concat_arrays([chunk for _, column in found for chunk in column.chunks])
+    try:
+        numbers = as_numbers(pa.chunked_array([whole])).to_numpy().reshape(len(found), rows)
+    except pa.ArrowInvalid:
+        if len(found) == 1:
+            return [found[0][0].name]
+        half = len(found) // 2
+        return _noted(found[:half], rows, labels) + _noted(found[half:], rows, labels)
+    absent = np.isnan(numbers)
+    low, high = np.fmin.reduce(numbers, axis=1), np.fmax.reduce(numbers, axis=1)
+    fine = (np.maximum(-low, high) <= EXACT) & ~absent.all(axis=1)
+    steps = np.where(absent, np.inf, numbers)
+    steps.sort(axis=1)
+    known = (np.diff(steps, axis=1) > 0.0) & (steps[:, 1:] < np.inf)
+    distinct = known.sum(axis=1) + 1
+    integral = ((numbers == np.rint(numbers)) | absent).all(axis=1)
+    start = found[0][0].rows
+    gone, first = absent.sum(axis=1), absent.argmax(axis=1)
+    sums = None if labels is None else sums_of(numbers, labels)
+    others = []
+    for place, (profile, _) in enumerate(found):
+        if not fine[place]:
+            others.append(profile.name)
+            continue
+        profile.rows += rows
+        if gone[place]:
+            profile.first_missing = profile.first_missing or start + 1 + int(first[place])
+            profile.missing += int(gone[place])
+        profile.low = min(profile.low, float(low[place]))
+        profile.high = max(profile.high, float(high[place]))
+        profile.whole = profile.whole and bool(integral[place])
+        _count(profile, numbers[place], start)
+        if distinct[place] <= MANY_VALUES:
+            every = np.unique(numbers[place][~absent[place]]).tolist()
+            (profile.values or set()).update(value_name(one, "") for one in every)
+        profile.at_least = max(profile.at_least, int(distinct[place]))
+        if sums is not None:
+            profile.sums = sums[place] if profile.sums is None else profile.sums + sums[place]
+    return others
+
+
+def _count(profile: Profile, values: Any, start: int) -> None:
+    """Take note of whether numbers count the rows."""
+    if start == 0 and values.size and values[0] in (0.0, 1.0):
+        profile.base = float(values[0])
+    if profile.base is not None:
+        counted = np.arange(start, start + values.size) + profile.base
+        profile.base = profile.base if (values == counted).all() else None
+
+
+def _note_words(profile: Profile, column: Any, known: list[str], start: int) -> None:
+    """Take note of true and false, and of what stands for neither."""
+    words = {value.strip().lower() for value in known}
+    profile.truth = words <= {*TRUTH, *ABSENT} and (not words or bool(words & TRUTH.keys()))
+    if profile.truth and words & ABSENT:
+        absent = compute.is_in(column, pa.array([v for v in known if v.strip().lower() in ABSENT]))
+        profile.absent += compute.sum(absent).as_py()
+        profile.first_absent = profile.first_absent or (
+            start + 1 + compute.index(absent, True).as_py()
+        )
 
 
 def _labels(profile: Profile, table: pa.Table, numbers: Any) -> Any:
@@ -280,6 +297,7 @@ def _labels(profile: Profile, table: pa.Table, numbers: Any) -> Any:
 
 
 def _note_numbers(profile: Profile, values: Any, start: int) -> None:
+    _count(profile, values, start)
     present = values[~np.isnan(values)]
     profile.low = float(present.min(initial=profile.low))
     profile.high = float(present.max(initial=profile.high))
@@ -303,6 +321,62 @@ def as_numbers(column: Any) -> Any:
     return compute.if_else(compute.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
 
 
+def as_kind(column: Any, kind: Kind) -> Any:
+    """The column as it is read; ``ArrowInvalid`` where that cannot be done."""
+    if kind == "number":
+        return as_numbers(column)
+    if kind == "text":
+        return column.cast(pa.string())
+    coded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    texts = coded.dictionary.to_pylist()
+    named = [_level(text) if kind == "levels" else _truth(text) for text in texts]
+    values = pa.array(named, pa.string() if kind == "levels" else pa.bool_())
+    return pa.chunked_array([values.take(coded.indices)])
+
+
+def _truth(text: str) -> bool | None:
+    """True or false, as files of all kinds write it; None where it is missing."""
+    word = text.strip().lower()
+    if word in ABSENT:
+        return None
+    if word not in ("1", "0", *TRUTH):
+        raise pa.ArrowInvalid(f"{text} is neither true nor false")
+    return word in ("1", "true")
+
+
+def _level(text: str) -> str | None:
+    """The name that a value has, whatever file it comes from; None where it is missing."""
+    word = text.strip().lower()
+    if word in ABSENT or word in TRUTH:
+        return word if word in TRUTH else None
+    with suppress(ValueError):
+        number = float(text)
+        if number - number == 0.0 and text.strip()[-1] in "0123456789.":
+            return value_name(number, "")
+    return text
+
+
+def leniently(column: Any, kind: Kind = "number") -> tuple[Any, dict[int, str]]:
+    """The column as numbers, or true and false, and the rows, from 0, that hold anything else.
+
+    What they hold is missing in the column.
+    """
+    texts = column.cast(pa.string()).to_pylist()
+    known: dict[str, tuple[Any, bool]] = {}
+    for text in {text for text in texts if text is not None}:
+        try:
+            blank = text.strip() in ("", *MISSING)
+            value = _truth(text) if kind == "boolean" else None if blank else float(text)
+            known[text] = value, "_" in text
+        except ValueError:  # as ArrowInvalid is
+            known[text] = None, True
+    cells = [(None, False) if text is None else known[text] for text in texts]
+    values = [None if bad or value != value else value for value, bad in cells]
+    bad = {row: str(texts[row]) for row, (_, wrong) in enumerate(cells) if wrong}
+    numbers = pa.array(values, pa.bool_() if kind == "boolean" else pa.float64())
+    return pa.chunked_array([numbers]), bad
+
+
 def are_identifiers(column: Any, numbers: Any) -> bool:
     """Whether these are whole numbers too long to be told apart as float64."""
     largest = compute.max(compute.abs(numbers)).as_py()
@@ -315,9 +389,5 @@ def are_identifiers(column: Any, numbers: Any) -> bool:
 
 def first_text(column: Any) -> tuple[int, str]:
     """The first row, counted from 0, that holds no number, and what it holds."""
-    for row, value in enumerate(column.to_pylist()):
-        try:
-            float(0 if value is None or str(value).strip() in ("", *MISSING) else value)
-        except (ValueError, OverflowError):
-            return row, str(value)
-    return 0, str(column[0].as_py())
+    bad = leniently(column)[1]
+    return next(iter(bad.items()), (0, str(column[0].as_py())))

@@ -30,6 +30,8 @@ NUMBER, PROBABILITY, CLASSES = TASKS = ("number", "probability", "classes")
 """What the label may be."""
 PAPER = "paper"
 """The preset that is Algorithm 1 as published."""
+ERROR, INDICATOR, DROP = MISSING_VALUES = ("error", "indicator", "drop")
+"""What a missing value may be: an error, a 0 with an indicator, or why a row is left out."""
 NONE_WORD, ALL_WORD = "none", "all"
 """Of the past: nothing, or that of the whole file."""
 
@@ -59,6 +61,9 @@ class Request:
     past: Sequence[Mapping[str, Any]] | None = None
     """The parameters of each part of the past; the label is the target."""
     hinges: bool | None = None
+    missing: str | None = None
+    skip_bad: bool = False
+    """Asked for on the command line alone."""
     text: Mapping[str, str] = field(default_factory=dict)
     """Groups and features as the command line has them, to be read when the columns are known."""
 
@@ -102,6 +107,10 @@ def request_from(config: Path | None, **options: Any) -> Request:
     request = read_config(config).with_options(**options)
     if request.task not in (None, *TASKS):
         raise ConfigurationError(f"There is no task {quoted(request.task)}: {', '.join(TASKS)}.")
+    if request.missing not in (None, *MISSING_VALUES):
+        raise ConfigurationError(
+            f"--missing {shown(request.missing)} is none of {', '.join(MISSING_VALUES)}."
+        )
     if request.preset not in (None, PAPER):
         raise ConfigurationError(f"There is no preset {quoted(request.preset)}: {PAPER}.")
     if request.intersections not in (None, 1, 2) or isinstance(request.intersections, bool):
@@ -135,11 +144,11 @@ def request_of(content: bytes, name: str) -> Request:
 
 
 def _request(found: dict[str, Any]) -> Request:
-    known = [one.name for one in fields(Request) if one.name != "text"]
+    known = [one.name for one in fields(Request) if one.name not in ("text", "skip_bad")]
     unknown = [key for key in found if key not in known]
     if unknown:
         raise ConfigurationError(f"unknown key {quoted(unknown[0])}. Known are {listed(known)}.")
-    for key in ("target", "task", "order", "preset", "learner", "aggregator"):
+    for key in ("target", "task", "order", "preset", "learner", "aggregator", "missing"):
         if key in found and not isinstance(found[key], str):
             raise ConfigurationError(f"{key} holds {found[key]!r}. Give text.")
     for key in ("penalty", "bound"):

@@ -1,77 +1,102 @@
 """A file of rows: what it is called, which format it has, and its rows a chunk at a time.
 
-- CSV: a header, then rows; commas, or what the header suggests. All cells are text, and an empty
-  one is missing.
-- JSON Lines: an object per line. All values become text; null, NaN and absent ones are missing, and
-  numbers are written so that reading them again gives the same number.
-- Parquet: whole numbers and numbers as they are, everything else as text, nested columns left out.
+Every format gives tables of text and numbers in one normal form, so that the same rows are the same
+whatever file they are in. Whole numbers and numbers are as they are; true and false are these
+texts; dates are written as Python writes them; what is empty, null or NaN is missing.
+
+- CSV: a header, then rows; commas, or what the header suggests, and decimal commas where the cells
+  have them. All cells are text.
+- JSON Lines, an object per line, and arrays of objects. All values become text, and numbers are
+  written so that reading them again gives the same number.
+- Parquet, Arrow and Feather, Excel, SQLite: numbers as they are, everything else as text, nested
+  columns left out.
 """
 
-import csv
 import gzip
 import hashlib
-import itertools
-import json
-import re
 import shutil
 import stat
 import sys
 import tempfile
-import zlib
-from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
-import pyarrow.compute as compute
-import pyarrow.csv as arrow_csv
-import pyarrow.parquet as arrow_parquet
 
 from groupwise.errors import DataError
-from groupwise.files.text import listed, quoted, shown
-from groupwise.groups.values import value_name
+from groupwise.files import columnar, delimited, objects
+from groupwise.files.text import shown
+from groupwise.files.unpacking import (
+    ARRAY,
+    ARROW,
+    CSV,
+    EXCEL,
+    FEATHER,
+    LINES,
+    PARQUET,
+    SQLITE,
+    STREAM,
+    encoding_of,
+    format_of,
+    packing_of,
+    recode,
+    unpack,
+)
 from groupwise.progress import patiently
 
-GZIP, PARQUET = b"\x1f\x8b", b"PAR1"
-JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 STANDARD_INPUT = "-"
-BLOCK = 1 << 22
-"""Bytes of CSV at a time; a row must fit in."""
-HEADER_LIMIT = 1 << 20
-DELIMITERS = ",;\t|"
-LINES = 20_000
-"""Lines of JSON at a time."""
-ROWS = 50_000
-"""Rows of Parquet at a time."""
-UNPACKING = (OSError, EOFError, zlib.error)
-"""What a compressed file can do when it is read."""
-_RAGGED = re.compile(r"(?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
 
 Chunks = Iterator[tuple[pa.Table, int]]
+
+READERS: dict[str, Any] = {
+    CSV: delimited.chunks,
+    LINES: objects.lines,
+    ARRAY: objects.array,
+    PARQUET: columnar.parquet,
+    ARROW: columnar.arrow,
+    STREAM: columnar.stream,
+    FEATHER: columnar.feather,
+    EXCEL: columnar.excel,
+    SQLITE: columnar.sqlite,
+}
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file whose rows can be read any number of times."""
+    """A file whose rows can be read any number of times.
+
+    ``path`` is where its rows are read from, unpacked unless ``compressed`` by gzip; ``origin`` the
+    file as it was given, packed by ``packing``; ``table`` which table or sheet of it to read.
+    """
 
     name: str
     path: Path
     format: str
     compressed: bool
+    origin: Path
+    packing: str = ""
+    table: str | None = None
+    ragged: dict[int, str] | None = None
+    """Rows that are no rows, left out by number; None where such a one is an error."""
 
     @property
     def size(self) -> int:
-        """Bytes as they lie on the disk."""
+        """Bytes as they lie on the disk, where rows are read from."""
         return self.path.stat().st_size
+
+    @property
+    def is_open(self) -> bool:
+        """May rows have fields that others lack?"""
+        return self.format in (LINES, ARRAY)
 
     @cached_property
     def sha256(self) -> str:
-        """The fingerprint of the bytes as they lie on the disk."""
-        with self.path.open("rb") as file:
+        """The fingerprint of the bytes as they lie on the disk, packed or not."""
+        with self.origin.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def chunks(self, columns: Sequence[str] | None = None) -> Chunks:
@@ -79,7 +104,8 @@ class Source:
 
         ``columns`` names those to read; all by default.
         """
-        return READERS[self.format](self, columns)
+        found: Chunks = READERS[self.format](self, columns)
+        return found
 
     def open(self) -> BinaryIO:
         """The bytes of a text file, unpacked."""
@@ -87,30 +113,75 @@ class Source:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[Source]:
+def opened(name: str, table: str | None = None, skip: bool = False) -> Iterator[Source]:
     """The file of this name; for ``-`` what comes from standard input.
 
     A run reads its rows twice, so what can be read once, as pipes can, goes to a temporary file
-    first.
+    first, and so does what is packed, but for text in gzip. ``table`` is the table of a database,
+    or the sheet of a workbook; ``skip`` says that rows which are none are left out.
     """
     path, standard = Path(name), name == STANDARD_INPUT
-    if not standard and not _is_read_once(path):
-        yield _source(name, path)
-        return
-    name = "standard input" if standard else name
-    with tempfile.TemporaryDirectory(prefix="groupwise-") as folder:
-        spooled = Path(folder) / "rows"
+    with ExitStack() as stack:
+        piped = standard or _is_read_once(path)
+        if piped:
+            name = "standard input" if standard else name
+            path = stack.enter_context(_spooled(name, None if standard else path))
         try:
-            waiting = f"reading {shown(name)} to its end; the rest begins when all rows have come."
-            with patiently(waiting), spooled.open("wb") as file:
-                if standard:
-                    shutil.copyfileobj(sys.stdin.buffer, file)
-                else:
-                    with path.open("rb") as pipe:
-                        shutil.copyfileobj(pipe, file)
+            packing = packing_of(path)
         except OSError as error:
             raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
-        yield _source(name, spooled, sniffed=True)
+        if not path.stat().st_size:
+            raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
+        found = _source(name, path, packing, piped, table, stack)
+        yield replace(found, ragged={}) if skip else found
+
+
+def _source(
+    name: str, path: Path, packing: str | None, piped: bool, table: str | None, stack: ExitStack
+) -> Source:
+    """What a file is, and where its rows can be read from."""
+    origin, inner = path, name
+    gzipped = packing == "gzip" and format_of(name, path, piped)[0] in (CSV, LINES)
+    if packing is not None and not gzipped:
+        path = stack.enter_context(_place())
+        with patiently(f"unpacking {shown(name)}."):
+            inner = unpack(name, origin, packing, path)
+        if not path.stat().st_size:
+            raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
+        if packing_of(path) is not None:
+            raise DataError(f"{shown(name)} is packed twice. Unpack it once.")
+    encoding = None if gzipped else encoding_of(path)
+    if encoding is not None:
+        packed, path = path, stack.enter_context(_place())
+        recode(name, packed, encoding, path)
+    format, compressed = format_of(inner, path, piped or inner != name)
+    if table is not None and format not in (EXCEL, SQLITE):
+        raise DataError(f"--table is for Excel and SQLite, and {shown(name)} is {format}.")
+    return Source(name, path, format, compressed, origin, packing or "", table)
+
+
+@contextmanager
+def _place() -> Iterator[Path]:
+    """A file that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="groupwise-") as folder:
+        yield Path(folder) / "rows"
+
+
+@contextmanager
+def _spooled(name: str, pipe: Path | None) -> Iterator[Path]:
+    """All that comes from a pipe, or from standard input."""
+    with _place() as place:
+        try:
+            waiting = f"reading {shown(name)} to its end; the rest begins when all rows have come."
+            with patiently(waiting), place.open("wb") as file:
+                if pipe is None:
+                    shutil.copyfileobj(sys.stdin.buffer, file)
+                else:
+                    with pipe.open("rb") as stream:
+                        shutil.copyfileobj(stream, file)
+        except OSError as error:
+            raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
+        yield place
 
 
 def _is_read_once(path: Path) -> bool:
@@ -119,237 +190,6 @@ def _is_read_once(path: Path) -> bool:
         kind = path.stat().st_mode
         return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
     return False
-
-
-def _source(name: str, path: Path, sniffed: bool = False) -> Source:
-    """What a file is; ``sniffed`` where its name may not say so."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(4)
-    except OSError as error:
-        raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
-    if not start:
-        raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
-    found = Source(name, path, "Parquet" if start == PARQUET else "CSV", start.startswith(GZIP))
-    objects = start != PARQUET and name.lower().removesuffix(".gz").endswith(JSON_ENDINGS)
-    if sniffed and not objects:
-        with suppress(*UNPACKING), found.open() as file:
-            objects = file.read(64).lstrip().startswith(b"{")
-    return replace(found, format="JSON Lines") if objects else found
-
-
-def _csv(source: Source, columns: Sequence[str] | None) -> Chunks:
-    names, delimiter = _header(source)
-    wanted = [i for i, name in enumerate(names) if columns is None or name in columns]
-    count = 0
-    try:
-        with pa.OSFile(str(source.path)) as file:
-            for batch in _reader(source, file, len(names), delimiter, wanted):
-                count += batch.num_rows
-                # Without any name of its own the reader takes all columns: hence the selection.
-                table = pa.Table.from_batches([batch]).select([str(i) for i in wanted])
-                yield table.rename_columns([names[i] for i in wanted]), file.tell()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise _refusal(source, str(error), len(names), delimiter) from None
-    if not count:
-        raise DataError(f"{shown(source.name)} has a header but no rows.")
-
-
-def _reader(
-    source: Source,
-    file: Any,
-    width: int,
-    delimiter: str,
-    wanted: Sequence[int],
-    threads: bool = True,
-) -> Any:
-    # Columns are called by number here, so that a header of any kind does no harm.
-    numbers = [str(i) for i in range(width)]
-    return arrow_csv.open_csv(
-        pa.CompressedInputStream(file, "gzip") if source.compressed else file,
-        read_options=arrow_csv.ReadOptions(
-            block_size=BLOCK,
-            column_names=numbers,
-            skip_rows_after_names=1,
-            use_threads=threads,
-        ),
-        parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(numbers, pa.string()),
-            include_columns=[str(i) for i in wanted],
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=True,
-        ),
-    )
-
-
-def _header(source: Source) -> tuple[list[str], str]:
-    """The names of the columns, and the delimiter: the sign that occurs most in the header."""
-    try:
-        with source.open() as file:
-            start = file.read(HEADER_LIMIT)
-    except UNPACKING as error:
-        raise DataError(f"Cannot unpack {shown(source.name)}: {error}.") from None
-    if b"\x00" in start:
-        raise DataError(f"{shown(source.name)} is no text file. Give CSV, Parquet or JSON Lines.")
-    text = start.decode("utf-8-sig", errors="replace")
-    if not text.strip():
-        raise DataError(f"{shown(source.name)} is empty. Give a file with a header and rows.")
-    first_line = text.lstrip("\r\n").split("\n", 1)[0]
-    delimiter = max(DELIMITERS, key=lambda sign: (first_line.count(sign), sign == ","))
-    names = next(row for row in csv.reader(text.splitlines(True), delimiter=delimiter) if row)
-    if "�" in "".join(names):
-        raise _not_text(source)
-    names = [name.strip() or f"column {number}" for number, name in enumerate(names, 1)]
-    _check_names(source, names)
-    return names, delimiter
-
-
-def _check_names(source: Source, names: Sequence[str]) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise DataError(
-            f"{shown(source.name)} has two columns called {listed(sorted(twice)[:1])}. "
-            "Give every column a name of its own."
-        )
-
-
-def _refusal(source: Source, message: str, width: int, delimiter: str) -> DataError:
-    if _RAGGED.search(message):
-        row, found = _ragged_row(source, width, delimiter)
-        return DataError(
-            f"Row {row} of {shown(source.name)} has {found} cells and the header has {width}. "
-            "Make all rows equally long; put quotes around cells that hold the delimiter."
-        )
-    if "UTF8" in message:
-        return _not_text(source)
-    if "Empty CSV" in message:
-        return DataError(f"{shown(source.name)} has a header but no rows.")
-    return DataError(f"Cannot read {shown(source.name)}: {shown(message)}.")
-
-
-def _ragged_row(source: Source, width: int, delimiter: str) -> tuple[str, str]:
-    """Which row has how many cells: rows are counted only when one thread reads them."""
-    try:
-        with pa.OSFile(str(source.path)) as file:
-            deque(_reader(source, file, width, delimiter, [0], threads=False), maxlen=0)
-    except pa.ArrowInvalid as error:
-        found = _RAGGED.search(str(error))
-        if found and found[1]:
-            return str(int(found[1]) - 1), found[2]  # the header is not counted
-    return "?", "?"
-
-
-def _not_text(source: Source) -> DataError:
-    """Say in which line the encoding is wrong."""
-    with suppress(*UNPACKING), source.open() as file:
-        for number, line in enumerate(file, 1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                return DataError(
-                    f"{shown(source.name)} is not UTF-8 text: line {number} holds the byte "
-                    f"0x{line[error.start]:02x}. Convert it, for example with "
-                    "iconv -f latin1 -t utf-8."
-                )
-    return DataError(f"{shown(source.name)} is not UTF-8 text.")
-
-
-def _json_lines(source: Source, columns: Sequence[str] | None) -> Chunks:
-    first = 1
-    try:
-        with source.path.open("rb") as file:
-            lines: Any = gzip.GzipFile(fileobj=file) if source.compressed else file
-            while taken := list(itertools.islice(lines, LINES)):
-                numbered = enumerate(taken, first)
-                rows = [_row(source, number, line) for number, line in numbered if line.strip()]
-                cells = {
-                    name: pa.array([row.get(name) for row in rows], pa.string())
-                    for name in dict.fromkeys(itertools.chain.from_iterable(rows))
-                    if columns is None or name in columns
-                }
-                if rows:
-                    yield pa.table(cells), file.tell()
-                first += len(taken)
-    except UNPACKING as error:
-        raise DataError(f"Cannot unpack {shown(source.name)}: {error}.") from None
-    except UnicodeEncodeError:
-        raise DataError(
-            f"Between lines {first} and {first + len(taken) - 1} of {shown(source.name)} there is "
-            "half a character (a lone surrogate)."
-        ) from None
-
-
-def _row(source: Source, number: int, line: bytes) -> dict[str, str | None]:
-    try:
-        found = json.loads(line)
-    except UnicodeDecodeError:
-        raise DataError(f"Line {number} of {shown(source.name)} is not UTF-8 text.") from None
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise DataError(f"Line {number} of {shown(source.name)} is not JSON: {error}.") from None
-    except ValueError:  # of so many digits that nobody meant to compute with them
-        raise DataError(
-            f"Line {number} of {shown(source.name)} holds a whole number of over "
-            f"{sys.get_int_max_str_digits():,} digits. Write it as text."
-        ) from None
-    if not isinstance(found, dict):
-        raise DataError(
-            f"Line {number} of {shown(source.name)} holds {type(found).__name__}, not an object. "
-            'Write one object per line, such as {"age": 41, "sex": "male"}.'
-        )
-    return {name: _cell(source, number, name, value) for name, value in found.items()}
-
-
-def _cell(source: Source, number: int, name: str, value: Any) -> str | None:
-    if value is None or value == "" or value != value:
-        return None
-    if isinstance(value, (dict, list)):
-        raise DataError(
-            f"Line {number} of {shown(source.name)} has a {type(value).__name__} in "
-            f"{quoted(name)}. Give text, numbers, true, false or null."
-        )
-    infinite = isinstance(value, float) and abs(value) == float("inf")
-    return str(value) if infinite else value_name(value, name)
-
-
-def _parquet(source: Source, columns: Sequence[str] | None) -> Chunks:
-    try:
-        with arrow_parquet.ParquetFile(source.path) as file:
-            total = file.metadata.num_rows
-            _check_names(source, file.schema_arrow.names)
-            names = [
-                field.name
-                for field in file.schema_arrow
-                if not pa.types.is_nested(field.type) and (columns is None or field.name in columns)
-            ]
-            if not total:
-                raise DataError(f"{shown(source.name)} has a header but no rows.")
-            done = 0
-            for batch in file.iter_batches(ROWS, columns=names):
-                done += batch.num_rows
-                table = pa.Table.from_batches([batch]).select(names)
-                arrays = [_plain(column) for column in table.columns]
-                yield pa.table(dict(zip(names, arrays, strict=True))), source.size * done // total
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"Cannot read {shown(source.name)}: {shown(str(error))}.") from None
-
-
-def _plain(column: Any) -> Any:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_integer(column.type):
-        try:
-            return column.cast(pa.int64())
-        except pa.ArrowInvalid:  # beyond 63 bits: an identifier
-            return column.cast(pa.string())
-    if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
-        numbers = column.cast(pa.float64())
-        return compute.if_else(compute.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
-    return column.cast(pa.string())
-
-
-READERS = {"CSV": _csv, "JSON Lines": _json_lines, "Parquet": _parquet}
 
 
 def column_of(table: pa.Table, name: str) -> Any:

@@ -1,6 +1,6 @@
 """Numbers, probabilities and classes in files: how labels are read, and predictions written."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ import pyarrow.compute as compute
 from groupwise.arrays import Vector
 from groupwise.class_names import ClassName
 from groupwise.errors import DataError
+from groupwise.files.profile import Kind
 from groupwise.files.rows import Piece
-from groupwise.files.scan import Kind
 from groupwise.files.settings import CLASSES, NUMBER, PROBABILITY
 from groupwise.files.text import listed, quoted, shown
 from groupwise.groups.values import value_name
@@ -70,6 +70,8 @@ class Task:
 
     def kind_of(self, found: Kind) -> Kind:
         """How a column that looks so is read: 0 and 1 may be called false and true."""
+        if found in ("boolean", "levels") and self.kind == TEXT:
+            return "levels"
         return found if self.is_chance and self.loss.classes is None else self.kind
 
     def of_prediction(self, prediction: Any) -> Vector:
@@ -82,11 +84,26 @@ class Task:
         return shares
 
     def labelled(self, piece: Piece, target: str, source: str) -> Any:
-        """The rows of a piece, labels as the model has them; an error where one is no class."""
-        column = piece.frame.column(target)
-        if self.is_chance and not isinstance(self.classes[0], str):
-            column = _truth(column)
-        if self.loss.classes is not None:
+        """The rows of a piece, labels as the model has them; an error where one is none."""
+        for row, reason in self.refused(piece, target):
+            advice = (
+                "All classes are declared when a model is made: with groupwise run --classes, "
+                "before they come."
+                if self.is_chance
+                else "groupwise learn --widen makes the range wider; groupwise run --range "
+                "LOW,HIGH gives one beforehand."
+            )
+            raise DataError(
+                f"Row {int(piece.numbers[row])} of {shown(source)}: {reason} {advice} --skip-bad "
+                "leaves such rows out."
+            )
+        place = piece.frame.schema.get_field_index(target)
+        return piece.frame.set_column(place, target, self._column(piece, target))
+
+    def refused(self, piece: Piece, target: str) -> Iterator[tuple[int, str]]:
+        """The rows whose label is none, by their place, and why; a missing one is none either."""
+        column, loss = self._column(piece, target), self.loss
+        if loss.classes is not None:
             try:
                 classes = pa.array(self.classes).cast(column.type)
             except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -94,18 +111,26 @@ class Task:
                     f"The classes {listed(self.names)} are not all texts, nor all numbers, which "
                     "files cannot tell apart. Learn such labels in Python."
                 ) from None
-            known = compute.is_in(column, value_set=classes)
-            if not compute.all(known).as_py():
-                row = compute.index(known, False).as_py()
-                value = column[row].as_py()
+            fine = compute.is_in(column, value_set=classes).to_numpy()
+        elif pa.types.is_floating(column.type):
+            values = column.to_numpy()
+            low, high = (0.0, 1.0) if self.is_chance else loss.reach
+            fine = (values >= low) & (values <= high)
+        else:
+            return
+        for row in np.flatnonzero(~fine).tolist():
+            value = column[row].as_py()
+            if loss.classes is not None:
                 said = "missing" if value is None else quoted(value_name(value, target))
-                raise DataError(
-                    f"Row {int(piece.numbers[row])} of {shown(source)}: the label is {said}, none "
-                    f"of the classes {listed(self.names)}. All classes are declared when a model "
-                    "is made: with groupwise run --classes, before they come."
-                )
-        place = piece.frame.schema.get_field_index(target)
-        return piece.frame.set_column(place, target, column)
+                yield row, f"the label is {said}, none of the classes {listed(self.names)}."
+            else:
+                said = "missing" if value is None else f"{value:g}"
+                yield row, f"the label is {said}, outside the range {low:g} to {high:g}."
+
+    def _column(self, piece: Piece, target: str) -> Any:
+        column = piece.frame.column(target)
+        text = isinstance(self.classes[0], str)
+        return column if text or not self.is_chance else _truth(column)
 
     def encode(self, column: Any) -> Vector:
         """Labels as numbers: from 0 to 1, or those of the classes."""

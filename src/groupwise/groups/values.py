@@ -59,7 +59,7 @@ def value_name(value: object, column: str) -> str:
         return str.__str__(value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (int, np.integer)) and not _is_duration(value):
+    if is_number(value) and isinstance(value, (int, np.integer)):
         return str(int(value))
     if isinstance(value, (float, np.floating, Decimal)):
         number = float(value)
@@ -83,12 +83,7 @@ def is_number(value: object) -> bool:
     (True, False, False)
     """
     numbers = (int, float, np.integer, np.floating, Decimal)
-    return isinstance(value, numbers) and not (isinstance(value, bool) or _is_duration(value))
-
-
-def _is_duration(value: object) -> bool:
-    """Is it one of numpy's, which are whole numbers by type?"""
-    return isinstance(value, np.timedelta64)
+    return isinstance(value, numbers) and not isinstance(value, (bool, np.timedelta64))
 
 
 def as_float(value: Any) -> float | None:

@@ -101,9 +101,13 @@ def highest_power(settings, groups, weights, count, learners):
 
 
 @inlined
-def side_of(error, play, action):
-    """μ: how large |e| may be at most where this expert loses by it, or B if that is less."""
-    return min(error, play if action > play else 1.0 - play)
+def side_of(settings, error, play, action):
+    """μ: how large |e| may be at most where this expert loses by it, or B if that is less.
+
+    Labels are in the range that advice is clipped to: [0, 1], or what it was widened to since.
+    """
+    low, high = settings.numbers[2], settings.numbers[3]
+    return min(error, play - low if action > play else high - play)
 
 
 @inlined
@@ -123,7 +127,7 @@ def balance(settings, groups, weights, advice, highest, play, odds):
         mass, record = experts_of(experts, groups[a]).mass, rates_of(own, groups[a])
         for k in range(advice.shape[1]):
             difference = play - advice[a, k]
-            side = side_of(error, play, advice[a, k])
+            side = side_of(settings, error, play, advice[a, k])
             ceiling = ceiling_of(weights[a], side)
             slope = ceiling / side if side < error and side > 0.0 else 0.0
             reach = abs(difference)
@@ -196,7 +200,7 @@ def update(settings, groups, weights, advice, prediction, y):
         for k in range(advice.shape[1]):
             difference = prediction - advice[a, k]
             reach = abs(difference)
-            side = side_of(error, prediction, advice[a, k])
+            side = side_of(settings, error, prediction, advice[a, k])
             against = (miss > 0.0) != (difference > 0.0)
             step, whole = 2.0 * (weights[a] * known), 2.0 * (weights[a] * size) * reach
             change, absolute, top, record.free[k] = turn(

@@ -232,7 +232,7 @@ def play_now(settings, groups, weights, number, advice, probabilities):
         return prod.play(settings, groups, weights, advice, probabilities)
     weigh(settings, groups, weights, probabilities)
     if settings.play == SUBSTITUTION:
-        return substitution(settings.numbers[0], probabilities, advice)
+        return substitution(settings.numbers[0], probabilities, advice, low, high)
     if settings.play == SAMPLE:
         place = draw(settings.seed, number, probabilities)
         return advice[place // learners, place % learners]

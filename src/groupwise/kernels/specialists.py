@@ -6,14 +6,17 @@ from groupwise.kernels.compiled import inlined
 
 
 @inlined
-def substitution(eta, probabilities, advice):
-    """ŷ = ½ + ½(G(0) − G(1)), G(y) = −(1/η) ln Σ p_i exp(−η (a_i − y)²), clipped to [0, 1]."""
+def substitution(eta, probabilities, advice, low, high):
+    """ŷ = ½(l + h) + ½(G(l) − G(h))/(h − l), G(y) = −(1/η) ln Σ p_i exp(−η (a_i − y)²), in [l, h].
+
+    [l, h] is [0, 1], or what it was widened to since.
+    """
     at_low = 0.0
     at_high = 0.0
     for a in range(advice.shape[0]):
         for k in range(advice.shape[1]):
-            action = advice[a, k]
-            at_low += probabilities[a, k] * math.exp(-eta * action * action)
-            at_high += probabilities[a, k] * math.exp(-eta * (action - 1.0) * (action - 1.0))
-    play = 0.5 + 0.5 * (math.log(at_high) - math.log(at_low)) / eta
-    return min(1.0, max(0.0, play))
+            below, above = advice[a, k] - low, advice[a, k] - high
+            at_low += probabilities[a, k] * math.exp(-eta * below * below)
+            at_high += probabilities[a, k] * math.exp(-eta * above * above)
+    shift = (math.log(at_high) - math.log(at_low)) / (eta * (high - low))
+    return min(high, max(low, 0.5 * (low + high) + 0.5 * shift))

@@ -103,6 +103,8 @@ def certify(
     terms = learner, aggregator, delay
     total = learner + aggregator + delay + unit * moved
     beyond = reduction.loss.bounded and leaves_range(float(reduction.largest[0]))
+    if reduction.loss.widened:
+        beyond = not getattr(reduction.aggregator, "widens", False)
     if not reduction.loss.ranged or beyond:
         status = VOID
     elif hindsight.uncertain or not np.isfinite((*terms, total, books.loss[0], best)).all():
@@ -118,7 +120,7 @@ def certify(
         status = LOOSE
     else:
         status = PROVED
-    a_priori = reduction.a_priori(group, best)
+    a_priori = None if reduction.loss.widened else reduction.a_priori(group, best)
     return Certificate(
         total, learner, aggregator, delay, None if a_priori is None else unit * a_priori, status
     )

@@ -7,8 +7,9 @@ from groupwise.features import hashed
 from groupwise.features.calendar import Calendar
 from groupwise.features.encoding import encoded
 from groupwise.features.past import Past
+from groupwise.files.asked import parts_for
 from groupwise.files.labels import loss_for
-from groupwise.files.plan import Plan, parts_for
+from groupwise.files.plan import Plan
 from groupwise.files.settings import CLASSES, NUMBER, PROBABILITY, TASKS, Request, request_of
 from groupwise.files.task import Task
 from groupwise.files.text import quoted, shown

@@ -12,8 +12,9 @@ from groupwise.client import MANY, Client, ClientError, Predicted
 from groupwise.errors import DataError
 from groupwise.features.declared import Hashed
 from groupwise.files.predictions import SEPARATOR, guarded, prediction_file
+from groupwise.files.profile import Kind
 from groupwise.files.rows import in_file_order
-from groupwise.files.scan import Kind, scan
+from groupwise.files.scan import scan
 from groupwise.files.source import Source
 from groupwise.files.task import Task
 from groupwise.files.text import quoted
@@ -118,7 +119,7 @@ class Remote:
 def declared_kinds(model: Groupwise) -> Mapping[str, Kind]:
     """What the settings say of columns: text where they name values, numbers where they scale."""
     named = [one.column for one in model.declarations if isinstance(one, By)]
-    kinds: dict[str, Kind] = dict.fromkeys(named, "text")
+    kinds: dict[str, Kind] = dict.fromkeys(named, "levels")
     for name, bounds in declared_fields(model).items():
         if isinstance(bounds, tuple):
             kinds[name] = "number"

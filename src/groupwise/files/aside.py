@@ -1,0 +1,54 @@
+"""Rows of a file that are not learned from, and why."""
+
+from dataclasses import dataclass, field
+
+from groupwise.files.source import Source
+from groupwise.files.text import amount, shown
+
+NAMED = 5
+"""So many bad rows are named one by one."""
+
+
+@dataclass
+class Aside:
+    """Rows that are not learned from: how many for which reason, and which are bad.
+
+    ``skip`` says whether bad rows are skipped; without it they are an error.
+    """
+
+    source: Source
+    skip: bool = False
+    bad: dict[int, str] = field(default_factory=dict)
+    dropped: int = 0
+    unlabelled: int = 0
+
+    def add(self, number: int, reason: str) -> None:
+        """A row that is bad."""
+        self.bad.setdefault(int(number), reason)
+
+    @property
+    def told(self) -> list[str]:
+        """What was set aside, in sentences."""
+        said = []
+        for number, reason in (self.source.ragged or {}).items():
+            self.add(number, reason)
+        if self.unlabelled:
+            said.append(f"{_rows(self.unlabelled, 'has', 'have')} no label and taught nothing.")
+        if self.dropped:
+            said.append(
+                f"{_rows(self.dropped, 'was', 'were')} left out: a value is missing (--missing "
+                "indicator keeps such rows)."
+            )
+        for number, reason in sorted(self.bad.items())[:NAMED]:
+            said.append(f"Row {number} of {shown(self.source.name)} was skipped: {reason}")
+        if len(self.bad) > NAMED:
+            last = ", ".join(str(number) for number in sorted(self.bad)[NAMED : NAMED + 20])
+            more = len(self.bad) - NAMED
+            said.append(
+                f"{_rows(more, 'was', 'were')} skipped besides: {last}{', …' * (more > 20)}."
+            )
+        return said
+
+
+def _rows(count: int, one: str, many: str) -> str:
+    return f"1 row {one}" if count == 1 else f"{amount(count)} rows {many}"
