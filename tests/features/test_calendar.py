@@ -212,6 +212,12 @@ def test_what_is_no_date_is_refused(bad):
         one.replay(polars.DataFrame({"u": [1.0], "y": [0.5]}), target="y")
 
 
+@pytest.mark.parametrize("bad", [["z", "a"], [True, False], [2.0, 1.0]])
+def test_the_first_row_without_a_date_is_named(bad):
+    with pytest.raises(FeatureError, match=rf"row 1: Field 'd' holds {bad[0]!r}"):
+        a_model().replay(polars.DataFrame({"d": [None, *bad], "y": [0.5] * 3}), target="y")
+
+
 def test_a_date_that_nobody_declared_names_the_calendar():
     with pytest.raises(FeatureError, match=r"features=\[gw.calendar\('d'\)\]"):
         gw.Groupwise([]).predict({"d": MOMENTS[0]})

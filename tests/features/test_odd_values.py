@@ -13,17 +13,21 @@ import pandas
 import pytest
 
 import groupwise as gw
+from tests.few import few
 
 ODD: list[Any] = [
-    *(None, math.nan, math.inf, True, np.bool_(False), 10**400, 1e101, -1e308, "x", "", "3", b"3"),
-    *(Decimal("1.5"), Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("1e400")),
-    *(np.float16(1.3), np.float32(0.1), np.longdouble(2), np.int8(3), np.str_("3"), Fraction(1, 3)),
-    *(1j, np.complex128(1 + 1j), [], {}, (1,), object(), np.array(3.0), np.array([1.0, 2.0])),
+    *(None, math.nan, Decimal("NaN"), np.float32(0.1), Fraction(1, 3), np.timedelta64(3, "D")),
+    *(np.complex128(1 + 1j), np.array([1.0, 2.0]), pandas.NaT, pandas.NA, "3"),
+    datetime.datetime.min.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=14))),
+]
+QUICK = len(ODD)
+ODD += [
+    *(math.inf, True, np.bool_(False), 10**400, 1e101, -1e308, "x", "", b"3", np.array(3.0)),
+    *(Decimal("1.5"), Decimal("sNaN"), Decimal("Infinity"), Decimal("1e400"), np.timedelta64(3)),
+    *(np.float16(1.3), np.longdouble(2), np.int8(3), np.str_("3"), 1j, [], {}, (1,), object()),
     *(datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 3), datetime.timedelta(3)),
     *(np.datetime64("2024-01-01"), np.datetime64("NaT"), np.datetime64("9999999-01-01")),
-    *(np.timedelta64(3, "D"), np.timedelta64(3), pandas.NaT, pandas.NA),
     *(pandas.Timestamp("2024-01-01", tz="Europe/Paris"), "2024-02-30", datetime.datetime.max),
-    datetime.datetime.min.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=14))),
 ]
 TEXT, NUMBERS = ["u", "v", "w"], [1.0, 2.0, 3.0]
 FEATURES: dict[str, tuple[Any, list[Any]]] = {
@@ -49,7 +53,7 @@ def answer(model: gw.Groupwise, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("features", FEATURES)
-@pytest.mark.parametrize("place", range(len(ODD)))
+@pytest.mark.parametrize("place", few(range(len(ODD)), QUICK))
 def test_a_model_that_was_loaded_says_the_same(features: str, place: int) -> None:
     """What is remembered about rows seen before, to be quick, decides nothing."""
     value = ODD[place]
@@ -66,10 +70,7 @@ def test_a_model_that_was_loaded_says_the_same(features: str, place: int) -> Non
         return
     ticket = model.predict({"f": value})
     twin = copy.deepcopy(model)
-    try:
-        text = ticket.to_json()
-    except gw.errors.TicketError:
-        return
+    text = ticket.to_json()
     model.learn(ticket, 0.7)
     twin.learn(gw.Ticket.from_json(text), 0.7)
     one, other = model.contents(), twin.contents()

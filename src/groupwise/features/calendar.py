@@ -202,11 +202,13 @@ def moments_of(table: Table, maker: Calendar) -> dict[str, Integers]:
     read = table.column(column)
     values, codes = read.distinct
     found: list[Moment | None] = [None] * len(values)
-    for code in np.unique(codes[codes >= 0]).tolist():
+    known, rows = np.unique(codes, return_index=True)
+    for row, code in sorted(zip(rows.tolist(), known.tolist(), strict=True)):
         try:
-            found[code] = moment_of(values[code], maker)
+            if code >= 0:
+                found[code] = moment_of(values[code], maker)
         except FeatureError as error:
-            error.row = int(np.flatnonzero(codes == code)[0])
+            error.row = row
             raise
     nothing = Moment(*[-1] * len(Moment._fields))
     parts = np.array([nothing if one is None else one for one in (*found, nothing)], dtype=np.int64)
