@@ -86,6 +86,7 @@ async def test_what_the_model_refuses(file):
         good = row(random.Random(1))
         for bad, said in (
             ({**good, "age": "old"}, "'age'"),
+            ({**good, "age": None}, "'age'"),
             ({name: good[name] for name in ("sex", "smoker", "age")}, "'bmi'"),
             ({}, "'sex'"),
         ):
