@@ -104,6 +104,7 @@ def regrets(data, seed, order):
     return np.array(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["shuffled", "sorted"])
 def test_reproduces_the_medical_tables(insurance, order):
     data = medical(insurance)

@@ -199,6 +199,7 @@ def test_tickets_that_are_forgotten_and_settled_by_others():
             model.check(ticket)
 
 
+@pytest.mark.slow
 def test_a_learner_may_ask_the_model():
     class Curious:
         def advise(self, row, weight):

@@ -150,6 +150,7 @@ def test_log_loss_without_a_floor():
             assert row["regret"] <= row["certificate"] + 1e-9
 
 
+@pytest.mark.slow
 def test_log_loss_without_a_floor_survives_certainty():
     """An advice of 0 on a label of 1 loses without limit; later predictions are numbers still."""
     model = specialists([gw.weight(name) for name in "abc"], loss=gw.losses.Log())

@@ -68,6 +68,7 @@ class TestLearners:
         linear_model = pytest.importorskip("sklearn.linear_model")
         check_learner(gw.learners.Foreign(linear_model.SGDRegressor()), rounds=10)
 
+    @pytest.mark.slow
     def test_classifiers_pass(self):
         river = pytest.importorskip("river.linear_model")
         sklearn = pytest.importorskip("sklearn.linear_model")
@@ -101,6 +102,7 @@ class TestLearners:
             rounds=30,
         )
 
+    @pytest.mark.slow
     def test_learners_of_policies_pass(self):
         contexts = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
         learner = gw.learners.ContextualFTPL(

@@ -80,6 +80,7 @@ def test_settings_ask_for_the_same(finished, tmp_path):
     assert "flat" not in text[text.index("[features]") :]
 
 
+@pytest.mark.slow
 def test_a_snapshot_goes_on_with_the_columns_under_whatever_name(finished, tmp_path):
     _, data, _ = finished
     rows = rows_of()

@@ -68,6 +68,7 @@ def test_a_message_is_one_line_of_text(finished, tmp_path):
     assert "\\x1b" in message
 
 
+@pytest.mark.slow
 def test_compare_and_the_other_commands(finished, tmp_path):
     data, out, _ = finished
     assert SCRIPT[:10] in succeed("regret", out / "model.gw").stdout

@@ -164,6 +164,7 @@ def test_the_printed_proposal_runs_the_same(finished, tmp_path):
     assert json.loads((tmp_path / "out" / "regret.json").read_text())["looked_ahead"] == []
 
 
+@pytest.mark.slow
 def test_0_and_1_are_the_same_and_may_be_a_number(finished, tmp_path):
     _, out, _ = finished
     rows = [(*row[:2], int(row[2] == "yes")) for row in people()]

@@ -43,6 +43,7 @@ def test_all_outputs_and_nothing_else(finished):
     assert "Worst group: " in result.stdout
 
 
+@pytest.mark.slow
 def test_a_run_without_intercept(finished, tmp_path):
     data, out, _ = finished
     succeed("run", data, "--target", "pay", "--no-intercept", "--out", tmp_path / "none")
@@ -155,6 +156,7 @@ def test_options(tmp_path):
     assert (settings["learner"], settings["aggregator"]) == ("forward", "specialists")
 
 
+@pytest.mark.slow
 def test_order_sorts_the_rows(tmp_path):
     rows = people(200)
     data = people_file(tmp_path / "people.csv", 200)
@@ -249,6 +251,7 @@ def test_algorithm_1_as_published(tmp_path):
     assert "There is no preset 'best': paper." in refused("run", data, "--preset", "best")
 
 
+@pytest.mark.slow
 def test_intersections_are_asked_for(tmp_path):
     data = people_file(tmp_path / "people.csv")
     out = tmp_path / "out"

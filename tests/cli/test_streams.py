@@ -137,6 +137,7 @@ def test_an_interrupt_while_waiting_for_rows(folder):
     assert said_by(process) == (130, ["groupwise: interrupted."])
 
 
+@pytest.mark.slow
 def test_whoever_reads_may_stop(folder):
     process = start("predict", folder / "out" / "model.gw", folder / "people.csv")
     assert process.stdout is not None

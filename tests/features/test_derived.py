@@ -225,6 +225,7 @@ def test_partial_feedback_remembers_what_it_sees():
     assert overall[0] == 10.0
 
 
+@pytest.mark.slow
 def test_probabilities():
     rows = [{**row, "y": float(row["y"] > 3.0)} for row in ROWS[:90]]
     one, other = (model(loss=gw.losses.Log(), recalibrate=True) for _ in range(2))

@@ -112,6 +112,7 @@ def test_without_it_the_comparator_is_linear_in_the_labels_own_units(loss):
         assert table.comparator == "the best linear model in hindsight"
 
 
+@pytest.mark.slow
 def test_learners_of_actions_have_none():
     paths = gw.learners.FTPL(gw.oracles.Finite(np.eye(2)), cost_norm=2.0)
     model = gw.Groupwise([gw.by("kind")], paths, loss=gw.losses.Linear(0, 1))

@@ -251,6 +251,7 @@ def test_dates_in_settings_that_are_refused(file, said, tmp_path):
         planned_for(file, config=tmp_path / "c.toml")
 
 
+@pytest.mark.slow
 def test_a_run_has_the_numbers_of_the_model(file, tmp_path):
     """And goes on from its snapshot: learning the rest of the rows is the same as one run."""
     rows = sorted(shops(), key=lambda row: row[0])
@@ -327,6 +328,7 @@ def test_several_classes_have_no_past(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_yes_and_no_have_a_past(tmp_path):
     rows = [
         (str(START + i * datetime.timedelta(days=1)), i % 5, ["no", "yes"][i % 7 == 0])
@@ -349,6 +351,7 @@ def test_text_with_many_values(tmp_path):
         assert plan.features == {"many": gw.encoded("many"), "few": None}
 
 
+@pytest.mark.slow
 def test_names_that_are_taken_are_not_made(tmp_path):
     """A file may have the hour, or its label's past, as columns of its own."""
     rows = [

@@ -81,6 +81,7 @@ def test_errors_name_the_row_of_the_file(error, numbers, message, tmp_path, monk
     assert str(caught.value) == message
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_panels")
 def test_a_sort_in_many_stretches(tmp_path, monkeypatch):
     monkeypatch.setattr(rows_of_files, "STRETCH", 20)

@@ -163,6 +163,7 @@ def test_a_last_bit_is_found(monkeypatch):
     assert "predictions, replay" in kinds(equality.case, range(4))
 
 
+@pytest.mark.slow
 def test_a_mean_above_the_certificate_is_found(monkeypatch):
     with_lines(monkeypatch, lambda line: {"certificate": line["regret"] - 1.0})
     assert any("certificate" in kind for kind in kinds(expectation.case, range(2)))

@@ -112,6 +112,7 @@ def test_what_was_compiled_is_loaded(copy):
     assert copy.run() == ([2.0, 2.25], [])
 
 
+@pytest.mark.slow
 def test_a_constant_in_another_module_counts(copy):
     copy.run()
     before = copy.files()
@@ -121,6 +122,7 @@ def test_a_constant_in_another_module_counts(copy):
     assert not set(before) & set(copy.files())
 
 
+@pytest.mark.slow
 def test_the_file_of_a_kernel_outside_the_package_counts(copy):
     copy.run()
     (copy.folder / "learner.py").write_text(LEARNER.replace("0.25", "0.75"))
@@ -153,6 +155,7 @@ def blocked(copy: Copy) -> None:
     (copy.kernels / "__pycache__").touch()
 
 
+@pytest.mark.slow
 def test_a_package_that_cannot_be_written_to(copy, tmp_path):
     blocked(copy)
     home = {"XDG_CACHE_HOME": str(tmp_path / "home"), "LOCALAPPDATA": str(tmp_path / "home")}
@@ -160,6 +163,7 @@ def test_a_package_that_cannot_be_written_to(copy, tmp_path):
     assert copy.run(**home) == ([2.0, 2.25], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("home", ["/dev/null", "~"])
 def test_nowhere_to_write(copy, home):
     blocked(copy)
@@ -205,6 +209,7 @@ def test_a_damaged_file_is_replaced(copy, damage):
     assert copy.run() == ([2.0, 2.25], [])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
 def test_a_file_that_may_be_anybodys_is_not_run(copy):
     """What is kept is code."""
@@ -321,6 +326,7 @@ def test_the_word_is_there_while_something_is_compiled_and_only_then(monkeypatch
     assert not waiting
 
 
+@pytest.mark.slow
 def test_processes_that_compile_at_once(copy):
     processes = [copy.start() for _ in range(4)]
     for process in processes:
@@ -332,6 +338,7 @@ def test_processes_that_compile_at_once(copy):
     assert len(kept) == 2, "nothing half-written is left"
 
 
+@pytest.mark.slow
 def test_folders_that_nobody_uses_are_deleted(copy):
     place = copy.kernels / "__pycache__"
     for name, age in (("groupwise-0-0", 1e9), ("groupwise-0-1", 4e9)):
@@ -354,6 +361,7 @@ def test_the_notice_comes_only_if_something_is_compiled(copy):
     assert "set NUMBA_CACHE_DIR" in copy.start(XDG_CACHE_HOME="/dev/null").communicate()[1]
 
 
+@pytest.mark.slow
 def test_a_table_of_axes_in_another_file_is_part_of_the_key(tmp_path):
     """A kernel outside the package, which reads its record by a table from elsewhere."""
     (tmp_path / "kernel.py").write_text(

@@ -56,6 +56,7 @@ def positions_of(keeper, features, known):
     return {feature: column for feature, column, value in found if value != 0.0}, bool(full[0])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(st.lists(st.sets(st.integers(0, FEATURES - 1), min_size=1, max_size=12), max_size=20))
 def test_a_feature_s_column_is_the_order_it_came_in(rows):

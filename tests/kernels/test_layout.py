@@ -246,6 +246,7 @@ def figures(path):
     return repr(said)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # figures in the wrong place overflow
 def test_two_arrays_that_change_places_in_a_file_are_seen(tmp_path):
     learners = [gw.learners.Ridge(0.3, forward=True), gw.learners.Ridge(1.0, forgetting=0.98)]

@@ -18,9 +18,10 @@ from groupwise.paper.lending import (
     stand_in,
     stream_of,
 )
+from tests.few import few
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", few(STUDIES, 2))
 def test_small_versions_write_tables_figures_and_a_page(name: str, tmp_path: Path) -> None:
     seeds = 1 if name != "enumeration" else None
     if name == "enumeration":

@@ -21,6 +21,7 @@ def excesses(data, order, seeds):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["shuffled", "sorted"])
 def test_medical(insurance, order):
     found = excesses(medical(insurance), order, PAPER_SEEDS)

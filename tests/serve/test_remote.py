@@ -53,6 +53,7 @@ def test_files_are_predicted_and_learned(service, tmp_path):
     assert "for snapshots" in refused("learn", "pay", data, *there, "--no-wait")
 
 
+@pytest.mark.slow
 def test_probabilities_have_their_columns(service, tmp_path):
     rows = [(sex, city, age, "high" if age > 40 else "low") for sex, city, age, _ in people(60)]
     data = write_rows(tmp_path / "people.csv", ["sex", "city", "age", "pay"], rows)
