@@ -1,6 +1,7 @@
-"""Who commits: the thread, or the event loop where one event is alone and the disk is quick."""
+"""Who commits: the thread, or the event loop where there is little and the disk is quick."""
 
 import asyncio
+import itertools
 import random
 import threading
 import time
@@ -37,8 +38,17 @@ async def _alone(client, count, name="alone"):
         assert (await client.post(f"{PATH}/predict", json=body)).is_success
 
 
+async def _together(client, count, name):
+    draw = random.Random(name)
+    asked = [
+        client.post(f"{PATH}/predict", json={"id": f"{name} {i}", "row": row(draw)})
+        for i in range(count)
+    ]
+    assert all(one.is_success for one in await asyncio.gather(*asked))
+
+
 @asynchronous
-async def test_an_event_that_is_alone_changes_no_thread(tmp_path, monkeypatch):
+async def test_few_events_change_no_thread(tmp_path, monkeypatch):
     monkeypatch.setattr(committer, "QUICK", 60.0)
     store = Watched(tmp_path / "near.db")
     async with inside("", store=store) as (_, client):
@@ -46,23 +56,33 @@ async def test_an_event_that_is_alone_changes_no_thread(tmp_path, monkeypatch):
         await _alone(client, 20)
         assert [count for _, count in store.seen] == [1] * 20
         assert sum(is_main for is_main, _ in store.seen) > 10  # now and then the thread is up
-        draw = random.Random(3)
-        together = [
-            client.post(f"{PATH}/predict", json={"id": str(i), "row": row(draw)}) for i in range(40)
-        ]
-        assert all(one.is_success for one in await asyncio.gather(*together))
-        assert sum(count for _, count in store.seen) == 60
-        assert any(not is_main and count > 1 for is_main, count in store.seen[20:])
-        assert load(store, store.models()[0]).seq == 60
+        store.seen.clear()
+        await _together(client, 40, "few")
+        assert sum(count for _, count in store.seen) == 40
+        assert any(is_main and count > 1 for is_main, count in store.seen)
+        monkeypatch.setattr(committer, "FEW", 4)
+        store.seen.clear()
+        await _together(client, 40, "many")
+        assert sum(count for _, count in store.seen) == 40
+        assert all(count <= 4 for is_main, count in store.seen if is_main)
+        assert any(count > 4 for is_main, count in store.seen if not is_main)
+        assert load(store, store.models()[0]).seq == 100
 
 
 @asynchronous
-async def test_a_slow_disk_and_another_machine_are_left_to_the_thread(tmp_path):
+async def test_a_slow_disk_and_another_machine_are_left_to_the_thread(tmp_path, monkeypatch):
+    monkeypatch.setattr(committer, "AGAIN", 10)
     store = Watched(tmp_path / "slow.db", pause=2 * committer.QUICK)
     async with inside("", store=store) as (_, client):
         await made(client)
-        await _alone(client, 5)
-        assert store.seen[1:] == [(False, 1)] * 4  # of the first it was not known
+        await _alone(client, 24)
+        here = [place for place, (is_main, _) in enumerate(store.seen) if is_main]
+        assert 1 <= len(here) <= 3  # at first, and when it is tried again
+        assert all(later - sooner > 10 for sooner, later in itertools.pairwise(here))
+        store.pause = 0.0
+        monkeypatch.setattr(committer, "QUICK", 60.0)
+        await _alone(client, 30, "quick again")
+        assert sum(is_main for is_main, _ in store.seen[-15:]) > 5
     store = Watched(tmp_path / "far.db")
     store.is_near = False
     async with inside("", store=store) as (_, client):

@@ -12,8 +12,9 @@ from groupwise.serve.store import Batch, Event, Store
 
 MOST_EVENTS, MOST_BYTES = 20_000, 64 << 20
 """So much may wait to become durable."""
-QUICK = 0.001
-"""Seconds that a commit may take in the event loop; a slower disk is left to the thread."""
+FEW, QUICK, AGAIN = 64, 0.001, 100
+"""So few events the event loop commits itself, if that took at most so many seconds the last time.
+A slower disk is left to the thread, and tried again after so many commits."""
 
 Found = TypeVar("Found")
 
@@ -42,9 +43,9 @@ class Group:
 class Committer:
     """One thread that writes to a store, in the order in which it was asked.
 
-    It is woken when all that came together is collected. Where that is a single event, nothing else
-    is under way and the last commit was quick, the event loop commits it in the thread's stead: two
-    changes of threads would take longer than the disk does.
+    It is woken when all that came together is collected. Where that is little, the thread has
+    nothing else to do and the disk is quick, the event loop commits it in the thread's stead:
+    threads that take turns at the interpreter wait for each other longer than for such a disk.
 
     A failed commit fails all that came after it too, and whatever comes until ``resume``. In the
     event loop ``failed`` is called then, and ``lost`` where another process has taken a model.
@@ -64,8 +65,8 @@ class Committer:
         self._jobs: deque[tuple[Callable[[Store], Any], asyncio.Future[Any]]] = deque()
         self._wake = threading.Condition()
         self._sleeping = self._ending = self._called = False
-        self._took = 0.0
-        """Seconds of the last commit."""
+        self._took, self._left = 0.0, 0
+        """Seconds of the last commit in the event loop, and how many the thread has had since."""
         self._backlog = self._bytes = 0
         self.broken: ServiceError | None = None
         self.observe: Callable[[float, int], None] = lambda seconds, events: None
@@ -111,12 +112,13 @@ class Committer:
             group = self._collecting
             if not self._sleeping or not group.batches:
                 return
-            if group.count > 1 or self._took > QUICK or not self._store.is_near:
+            is_quick = self._took <= QUICK or self._left >= AGAIN
+            if group.count > FEW or not (is_quick and self._store.is_near):
                 self._sleeping = False
                 self._wake.notify()
                 return
             self._collecting = Group()
-            self._commit(group)  # the thread sleeps, and cannot wake before this is done
+            self._took, self._left = self._commit(group), 0  # the thread cannot wake before
         self._finish(group)
 
     def run(self, job: Callable[[Store], Found]) -> "asyncio.Future[Found]":
@@ -161,11 +163,13 @@ class Committer:
                 job = self._jobs.popleft() if self._jobs else None
             if group.batches:
                 self._commit(group)
+                self._left += 1
                 self._loop.call_soon_threadsafe(self._finish, group)
             if job is not None:
                 self._do(*job)
 
-    def _commit(self, group: Group) -> None:
+    def _commit(self, group: Group) -> float:
+        """Commit some events; the seconds that it took."""
         began = time.perf_counter()
         batches = dict(group.batches)
         while batches:
@@ -185,8 +189,9 @@ class Committer:
             except Exception as error:  # whatever it is, nothing may be acknowledged
                 self._break(group, UnavailableError(f"The store failed: {error!r}."))
                 break
-        self._took = time.perf_counter() - began
-        self.observe(self._took, group.count)
+        took = time.perf_counter() - began
+        self.observe(took, group.count)
+        return took
 
     def _break(self, group: Group, error: ServiceError) -> None:
         group.error = error
