@@ -69,7 +69,7 @@ class TestCode:
         loop = next(text for _, text, _ in blocks(ROOT / "README.md") if "gw.Groupwise(" in text)
         assert len([line for line in loop.splitlines() if line.strip()]) <= 10
 
-    @pytest.mark.parametrize("script", few(EXAMPLES, 4), ids=name_of)
+    @pytest.mark.parametrize("script", few(EXAMPLES, 2), ids=name_of)
     def test_examples_run(self, script, tmp_path):
         run = subprocess.run(
             [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -97,6 +97,7 @@ def test_chunks_do_not_show(monkeypatch, chunk, jobs, aggregator):
     assert_same(result, tickets, model, (membership.shape[1], x.shape[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_many_groups(jobs):
     """So many that they are taken several at a time: each once, and the numbers as ever."""

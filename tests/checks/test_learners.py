@@ -53,6 +53,7 @@ class TestLearners:
     def test_the_built_in_ones_pass(self, learner):
         check_learner(learner)
 
+    @pytest.mark.slow
     def test_logistic_passes_with_log_loss(self):
         check_learner(gw.learners.Logistic(keep_rows=10), loss=gw.losses.Log(), rounds=60)
 

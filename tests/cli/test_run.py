@@ -172,6 +172,7 @@ def test_order_sorts_the_rows(tmp_path):
     assert [int(row["row"]) for row in found] == [i + 1 for i in ordered]
 
 
+@pytest.mark.slow
 def test_a_second_run_takes_the_place_of_the_first(tmp_path):
     out = tmp_path / "out"
     (tmp_path / "out").mkdir()
@@ -228,6 +229,7 @@ def test_help_says_what_there_is():
         assert option in text
 
 
+@pytest.mark.slow
 def test_algorithm_1_as_published(tmp_path):
     """The preset is that of the library, on columns scaled as ever."""
     data = people_file(tmp_path / "people.csv")

@@ -73,6 +73,7 @@ def test_devices_as_places_for_results(folder):
     assert gw.load(model).regret().settled == 60
 
 
+@pytest.mark.slow
 def test_a_model_through_standard_output(folder, tmp_path):
     words = ("learn", folder / "out" / "model.gw", folder / "people.csv", "--out", "/dev/stdout")
     with (tmp_path / "model.gw").open("wb") as out:
@@ -128,6 +129,7 @@ def test_an_interrupt_while_packages_are_imported(folder, tmp_path, package):
     assert said_by(process) == (130, ["groupwise: interrupted."])
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_waiting_for_rows(folder):
     words = ("predict", folder / "out" / "model.gw", "-")
     process = start(*words, stdin=subprocess.PIPE)

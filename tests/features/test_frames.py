@@ -108,6 +108,7 @@ def frames_of(rows: list[dict[str, Any]]) -> list[Any]:
     return [frame, frame.to_arrow(), pandas.DataFrame(typed), pandas.DataFrame(objects)]
 
 
+@pytest.mark.slow
 @given(
     tables(),
     tables(),

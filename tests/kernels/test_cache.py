@@ -106,6 +106,7 @@ def copy(tmp_path: Path) -> Copy:
 BOTH = ["scaled", "mine"]
 
 
+@pytest.mark.slow
 def test_what_was_compiled_is_loaded(copy):
     assert copy.run() == ([2.0, 2.25], BOTH)
     assert [file.parent.parent for file in copy.files()] == [copy.kernels / "__pycache__"] * 2
@@ -141,6 +142,7 @@ def test_the_machine_and_the_settings_count(copy, settings):
     assert copy.run() == ([2.0, 2.25], []), "the other machine's are left alone"
 
 
+@pytest.mark.slow
 def test_a_folder_of_ones_own(copy, tmp_path):
     copy.run(NUMBA_CACHE_DIR=str(tmp_path / "own"))
     assert copy.files() == []
@@ -349,6 +351,7 @@ def test_folders_that_nobody_uses_are_deleted(copy):
     assert (place / "groupwise-0-1").exists()
 
 
+@pytest.mark.slow
 def test_the_notice_comes_only_if_something_is_compiled(copy):
     package = copy.kernels / "__init__.py"
     text = package.read_text()

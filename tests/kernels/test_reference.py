@@ -97,6 +97,7 @@ print(found.hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_a_model_in_plain_python_gives_the_same_bits():
     path = os.pathsep.join(sys.path)
     found = [

@@ -218,6 +218,7 @@ def test_the_page_is_no_wider_than_the_window(page, width):
     assert "<title>fits</title>" in dom
 
 
+@pytest.mark.slow
 def test_hostile_text_does_not_run(tmp_path):
     values = (SCRIPT, 'a "quote"\nand a line')
     rows = [(values[i % 2], i % 37, i % 37 + i % 2) for i in range(90)]
