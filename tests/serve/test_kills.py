@@ -83,6 +83,7 @@ def kills(place: str, times: int, seed: int = 0, options: tuple[str, ...] = ()) 
             names = [*load.answers]
             _check(service, load, names[checked:] + draw.sample(names, min(20, len(names))))
             checked = len(names)
+        _check(service, load, [*load.answers])
         response = httpx.get(f"{service.url}{PATH}/snapshot", timeout=60)
         status, said = service.stop()
         assert status == 0, said
