@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from groupwise import (
         aggregators,
+        bounds,
         checks,
         datasets,
         enumerated,
@@ -57,6 +58,7 @@ _HOMES = {
 }
 _MODULES = (
     "aggregators",
+    "bounds",
     "checks",
     "datasets",
     "enumerated",
@@ -76,6 +78,7 @@ __all__ = [
     "Platt",
     "Ticket",
     "aggregators",
+    "bounds",
     "by",
     "calendar",
     "checks",
