@@ -150,7 +150,7 @@ class LogisticBank(QuadraticBank):
         rates = np.array([excess_rate(one.bound) for one in self.learners])
         each = (mine.minimum + rates * mine.log_determinant).reshape(-1, self.nodes)
         least = float(each.sum(axis=1).min())
-        return max(least - known.best, 0.0) + ROUNDING * (1.0 + least) + known.error
+        return least - known.best + ROUNDING * (1.0 + least) + known.error
 
 
 @cache

@@ -281,7 +281,7 @@ class RidgeBank(QuadraticBank):
             most = bounds.log_determinant(known.power, known.columns, one.penalty)
             if one.forward:
                 most = min(most, float(mine.log_determinant[k]) * (1.0 + ROUNDING) + ROUNDING)
-            norm = max(float(mine.minimum[k]) - known.best, 0.0)
+            norm = float(mine.minimum[k]) - known.best  # λ‖θ‖² at most, of the best model
             slack = ROUNDING * (1.0 + float(mine.minimum[k])) + known.error
             least = min(least, norm + slack + most)
         return None if math.isinf(least) else least
