@@ -78,11 +78,12 @@ def by_column(table):
 def known_before(found, wanted):
     """``a_priori`` was the learner's part alone, and of few learners: it is no more than it was.
 
-    Today what the best loss may be wrong by is in it.
+    Today what the best loss may be wrong by is in it, at most all of that.
     """
     own, now = wanted.pop("a_priori", None), found.get("learner_a_priori", found.get("a_priori"))
     if own is not None:
-        error = float.fromhex(found.get("best_error", "0x0p+0"))
+        uncertain = found["status"] == "numerically uncertain"
+        error = float.fromhex(found["best_loss"]) if uncertain else 0.0
         more = float.fromhex(now) - float.fromhex(own) - error
         wanted["a_priori"], found["a_priori"] = own, now if more > CLOSE * (1.0 + abs(more)) else own
 
