@@ -85,7 +85,10 @@ def known_before(found, wanted):
         uncertain = found["status"] == "numerically uncertain"
         error = float.fromhex(found["best_loss"]) if uncertain else 0.0
         more = float.fromhex(now) - float.fromhex(own) - error
-        wanted["a_priori"], found["a_priori"] = own, now if more > CLOSE * (1.0 + abs(more)) else own
+        wanted["a_priori"], found["a_priori"] = (
+            own,
+            now if more > CLOSE * (1.0 + abs(more)) else own,
+        )
 
 
 def compare(found, kept, folder, name):

@@ -265,9 +265,7 @@ class Bank(ABC):
         """What each learner's regret on a group is at most; None: what it realised is used."""
         return None
 
-    def a_priori(
-        self, group: int, rounds: float, known: Hindsight, clipped: bool
-    ) -> float | None:
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """A learner's regret by its bound of before the first row; None where it has none.
 
         Given the group's rounds and, if ``measured``, what the bound is in: the size of the rows

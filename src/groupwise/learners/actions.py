@@ -240,9 +240,7 @@ class PolicyBank(ActionBank):
         lost = np.tile(each, (len(probabilities), 1))
         return lost, float(np.sum(probabilities * lost))
 
-    def a_priori(
-        self, group: int, rounds: float, known: Hindsight, clipped: bool
-    ) -> float | None:
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """The best policy is an expert itself: nothing is lost to it but what mixing costs."""
         return 0.0
 

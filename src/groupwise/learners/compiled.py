@@ -103,9 +103,7 @@ class CompiledBank:
 
     measured = True
 
-    def a_priori(
-        self, group: int, rounds: float, known: Hindsight, clipped: bool
-    ) -> float | None:
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """See :meth:`groupwise.protocols.Bank.a_priori`."""
         return None
 
@@ -376,9 +374,7 @@ class Crew(Bank):
 
     measured = True
 
-    def a_priori(
-        self, group: int, rounds: float, known: Hindsight, clipped: bool
-    ) -> float | None:
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """The least of the banks' bounds."""
         found = [bank.a_priori(group, rounds, known, clipped) for bank in self.banks]
         return min((bound for bound in found if bound is not None), default=None)

@@ -233,9 +233,7 @@ class ContextualBank(OracleBank):
         last = math.sqrt(float(own.clock[0])) / self.rate
         return np.asarray(own.stability + self.width * last / self.dimension)
 
-    def a_priori(
-        self, group: int, rounds: float, known: Hindsight, clipped: bool
-    ) -> float | None:
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """T (1 − 2 E₃(κ r/√T)) + W √T/(n r), ε_t = r/√t; None for a heuristic oracle."""
         if not self.exact:
             return None

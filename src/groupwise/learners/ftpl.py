@@ -180,9 +180,7 @@ class FTPLBank(OracleBank):
         last = math.sqrt(self.horizon or clock) / self.rate
         return np.asarray(own.stability + max(width, 0.0) * last / self.setting.loss.unit)
 
-    def a_priori(
-        self, group: int, rounds: float, known: Hindsight, clipped: bool
-    ) -> float | None:
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """3√(D R A T), or that of the horizon given, scaled; None for a heuristic oracle."""
         if not self.exact:
             return None

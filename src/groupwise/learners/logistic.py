@@ -142,9 +142,7 @@ class LogisticBank(QuadraticBank):
             for name in logistic.RECORDED:
                 getattr(new, name)[...] = getattr(old, name)
 
-    def a_priori(
-        self, group: int, rounds: float, known: Hindsight, clipped: bool
-    ) -> float | None:
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """M − best + ρ(b) ln det(A/λ), the least over the learners; of chains, their sums."""
         mine = self.store.of(group)
         rates = np.array([excess_rate(one.bound) for one in self.learners])

@@ -263,9 +263,7 @@ class RidgeBank(QuadraticBank):
         if (mine.strength < ridge.FAINT).any():
             stiff.restore_penalty(mine, self.parameters)
 
-    def a_priori(
-        self, group: int, rounds: float, known: Hindsight, clipped: bool
-    ) -> float | None:
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """M − best + ln det(A/λ), the least over those that do not forget and are clipped.
 
         The forward form need not be clipped, and keeps the determinant. For the plain form that is
