@@ -422,7 +422,7 @@ def test_apple_tasting_is_above_what_was_lost():
 def test_half_of_ridge_would_be_false(penalty):
     """A feature of its own for every row, labels 1: each costs 1, and the best fits them all."""
     d = 40
-    result = gw.replay(np.eye(d), np.ones(d), np.ones((d, 1)), Ridge(penalty), Specialists())
+    result = gw.replay(np.eye(d), np.ones(d), np.ones((d, 1)), learner=Ridge(penalty))
     (row,) = result.regret()
     assert row["regret"] == pytest.approx(d, rel=1e-12)
     assert (
@@ -441,7 +441,7 @@ def test_half_of_combining_by_specialists_would_be_false():
     for _ in range(2_000):
         weights = np.exp(2.0 * (state - state.max()))
         weights /= weights.sum()
-        advice = np.r_[1.0, np.full(n - 1, 0.98)]
+        advice = np.r_[1.0, np.full(n - 1, 0.2)]
         mix = [-np.log(np.sum(weights * np.exp(-2.0 * (advice - y) ** 2))) / 2.0 for y in (0, 1)]
         play = np.clip(0.5 + 0.5 * (mix[0] - mix[1]), 0.0, 1.0)
         state += (play - 1.0) ** 2 - (advice - 1.0) ** 2

@@ -110,14 +110,15 @@ def overhead(
     share = 1.0 / experts if prior is None else _at_least("prior", prior)
     if not 0.0 < share <= 1.0:
         raise ConfigurationError(f"prior must be above 0 and at most 1, not {prior!r}.")
-    chosen = AdaNormalHedge() if aggregator is None else aggregator
+    chosen: Any = AdaNormalHedge() if aggregator is None else aggregator
     if not hasattr(chosen, "before"):
         raise ConfigurationError(
             f"{type(chosen).__name__} says nothing before the first row: it has no method before."
         )
     whole = max(length, LONGEST if horizon is None else _at_least("horizon", horizon))
     every = ([length], [1.0]) if share == 1.0 else ([length, whole], [share, 1.0 - share])
-    found = chosen.before(*map(np.array, every), Square() if loss is None else loss)
+    spans, shares = map(np.array, every)
+    found = chosen.before(spans, shares, Square() if loss is None else loss)
     return upward(float(found[0]))
 
 
@@ -236,7 +237,7 @@ def noise_width(entries: float, policies: float) -> float:
     places, size = _at_least("entries", entries), math.log(_at_least("policies", policies, 1.0))
     if places == 0.0 or size == 0.0:
         return 0.0
-    # The best λ solves 2kλ²/(1 − λ²) + k ln(1 − λ²) = ln |H|, whose left side rises; every λ will do.
+    # The best λ solves 2kλ²/(1 − λ²) + k ln(1 − λ²) = ln |H|, whose left side rises; all will do.
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = 0.5 * (low + high)
