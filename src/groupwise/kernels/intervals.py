@@ -55,29 +55,46 @@ widths_of = WIDTHS.view
 
 
 @inlined
+def _weight(regret, absolute, top):
+    """AdaNormalHedge's w(R, C), relative to e^top."""
+    if regret <= -1.0:
+        return 0.0
+    return spread(regret, absolute) * math.exp(exponent(regret, absolute) - top)
+
+
+@inlined
 def _base(place, groups, weights, awake):
-    """The mixture of the awake groups' bases, that of their scales, and their excess of misses."""
-    top = -math.inf
+    """The mixture of the awake groups' bases, that of their scales, and the largest base."""
+    top, largest = -math.inf, LEAST
+    for a in range(awake):
+        own = widths_of(place, groups[a])
+        if own.clock[0] > 0.0:
+            top = max(top, exponent(own.regret[0], own.absolute[0]))
+            largest = max(largest, own.ratio[0] * own.scale[0])
+    for alike in range(2):  # the second time where all weights were 0
+        total = base = scale = 0.0
+        for a in range(awake):
+            own = widths_of(place, groups[a])
+            if own.clock[0] > 0.0:
+                share = weights[a]
+                if alike == 0:
+                    share *= _weight(own.regret[0], own.absolute[0], top)
+                total += share
+                base += share * (own.ratio[0] * own.scale[0])
+                scale += share * own.scale[0]
+        if total > 0.0:
+            return max(base / total, LEAST), max(scale / total, LEAST), largest
+    return 4.0 * FIRST, FIRST, 4.0 * FIRST
+
+
+@inlined
+def _excess(place, groups, weights, awake):
+    """Σ w (M_g − α T_g) over the awake groups."""
     excess, alpha = 0.0, place.parameters[ALPHA]
     for a in range(awake):
         own = widths_of(place, groups[a])
         excess += weights[a] * (own.missed[0] - alpha * own.rounds[0])
-        if own.clock[0] > 0.0:
-            top = max(top, exponent(own.regret[0], own.absolute[0]))
-    total = base = scale = 0.0
-    for a in range(awake):
-        own = widths_of(place, groups[a])
-        if own.clock[0] > 0.0:
-            share = weights[a]
-            if top > -math.inf:
-                raised = exponent(own.regret[0], own.absolute[0])
-                share *= spread(own.regret[0], own.absolute[0]) * math.exp(raised - top)
-            total += share
-            base += share * (own.ratio[0] * own.scale[0])
-            scale += share * own.scale[0]
-    if total > 0.0:
-        return max(base / total, LEAST), max(scale / total, LEAST), excess
-    return 4.0 * FIRST, FIRST, excess
+    return excess
 
 
 @inlined
@@ -108,8 +125,8 @@ def _pinball(alpha, base, error):
 
 
 @inlined
-def _learn(place, groups, weights, awake, p, half, y, base, scale):
-    """What a label does where p ± half was issued, and base and scale are those of now."""
+def _learn(place, groups, weights, awake, p, half, y, base, scale, largest):
+    """What a label does where p ± half was issued, and the others are those of now."""
     alpha = place.parameters[ALPHA]
     low, high = _low(place, p, half), _high(place, p, half)
     missed = 0.0 if low <= y <= high else 1.0
@@ -123,18 +140,16 @@ def _learn(place, groups, weights, awake, p, half, y, base, scale):
         own.width[0] += weight * width
         if own.clock[0] == 0.0:  # a newcomer begins with what the others say
             own.scale[0], own.ratio[0] = scale, clipped(base / scale, SMALLEST, 1.0 / alpha)
-        own_base = max(own.ratio[0] * own.scale[0], LEAST)
-        gained = lost - _pinball(alpha, own_base, error)
-        gained *= weight / max(max(base, own_base), error)
+        own_base = own.ratio[0] * own.scale[0]
+        gained = weight * ((lost - _pinball(alpha, own_base, error)) / largest)
         own.regret[0] += gained
         own.absolute[0] += abs(gained)
         own.clock[0] += weight
         clock = max(own.clock[0], 1.0)
-        moved = (1.0 - alpha if error > own_base else -alpha) * weight
+        moved = weight * (1.0 - alpha if error > own_base else -alpha)
         ratio = own.ratio[0] * (1.0 + max(STEP, 1.0 / math.sqrt(clock)) * moved)
         own.ratio[0] = clipped(ratio, SMALLEST, 1.0 / alpha)
-        # Of the beginning counts one round.
-        share = weight * max(1.0 / (clock + 1.0), 1.0 / MEMORY)
+        share = weight * max(1.0 / (clock + 1.0), 1.0 / MEMORY)  # what it began with is one round
         own.scale[0] += share * (error - own.scale[0])
 
 
@@ -142,16 +157,16 @@ def _learn(place, groups, weights, awake, p, half, y, base, scale):
 def issue(message, awake_message):
     """Half the width of the next interval; below 0 it is empty. Changes nothing."""
     place, awake = open_place(message), open_awake(awake_message)
-    base, _, excess = _base(place, awake.groups, awake.weights, awake.count)
-    return _half(place, base, excess)
+    members = awake.groups, awake.weights, awake.count
+    return _half(place, _base(place, *members)[0], _excess(place, *members))
 
 
 @entry
 def learn(message, awake_message, p, half, y):
     """What a label does where p ± half was issued, now or long ago."""
     place, awake = open_place(message), open_awake(awake_message)
-    base, scale, _ = _base(place, awake.groups, awake.weights, awake.count)
-    _learn(place, awake.groups, awake.weights, awake.count, p, half, y, base, scale)
+    members = awake.groups, awake.weights, awake.count
+    _learn(place, *members, p, half, y, *_base(place, *members))
 
 
 @lean
@@ -160,13 +175,12 @@ def learn_stream(message, indptr, groups, weights, labels, predictions, halves):
     place = open_place(message)
     for t in range(labels.size):
         part, awake = slice(indptr[t], indptr[t + 1]), indptr[t + 1] - indptr[t]
-        if awake == 0:
-            halves[t] = math.nan
-        else:
-            base, scale, excess = _base(place, groups[part], weights[part], awake)
-            halves[t] = _half(place, base, excess)
+        halves[t] = math.nan
+        if awake > 0:
             members = groups[part], weights[part], awake
-            _learn(place, *members, predictions[t], halves[t], labels[t], base, scale)
+            now = _base(place, *members)
+            halves[t] = _half(place, now[0], _excess(place, *members))
+            _learn(place, *members, predictions[t], halves[t], labels[t], *now)
 
 
 # The ends in the label's units.
