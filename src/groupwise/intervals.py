@@ -193,6 +193,11 @@ class IntervalLayer:
 
     def load(self, arrays: dict[str, Any], groups: int) -> None:
         """Take over what :meth:`save` gave."""
+        signed = ("regret", "place", "placed")
+        if any((arrays[name] < 0.0).any() for name in kernels.Widths._fields if name not in signed):
+            raise ValueError("a sum of what is at least 0 is below it")
+        if (arrays["missed"] > arrays["rounds"]).any():
+            raise ValueError("more rounds were missed than there were")
         self.widths.load(arrays, groups, 0, 0)
 
 
