@@ -85,16 +85,16 @@ class Remembering(Adapter):
 
     def _learn(self, x: Mapping[Any, Any], y: Any) -> None:
         """Settle the oldest ticket for an equal row, or else one that is made now."""
-        key, self._latest = _key(x), None
+        key = _key(x)
         if key in self._places:
             self.model.learn(self._tickets[self._places[key][0]][1], y)
             self._let_go(key)
         else:
             self.model.learn_one(_row(x), y)
+        self._latest = None
 
     def _learn_frame(self, X: "pd.DataFrame", labels: NDArray[Any]) -> None:
         """The same for a frame's rows, one after another in its order."""
-        self._latest = None
         if labels.shape != (len(X),):
             raise ConfigurationError(f"X has {len(X)} rows and y has shape {labels.shape}.")
         rows = X.to_dict(orient="records") if self._places else []
@@ -105,6 +105,7 @@ class Remembering(Adapter):
         elif len(X):
             frame = X.rename(columns=str)
             self.model.replay(frame[sorted(frame.columns)].assign(**{TARGET: labels}), TARGET)
+        self._latest = None
 
     def _let_go(self, key: Hashable) -> None:
         """Forget the oldest prediction for this row."""
