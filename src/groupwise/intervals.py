@@ -201,6 +201,62 @@ class IntervalLayer:
         self.widths.load(arrays, groups, 0, 0)
 
 
+class Around:
+    """Intervals around predictions that come from elsewhere, with the same promise.
+
+    Parameters
+    ----------
+    intervals : the share of labels that they are to cover, or ``gw.Intervals(...)``.
+    loss : ``losses.Square(low, high)``, the range of the labels.
+
+    >>> import groupwise as gw
+    >>> around = Around(0.9, gw.losses.Square(0, 10))
+    >>> indptr, groups, weights = np.array([0, 1, 2]), np.array([0, 0]), np.ones(2)
+    >>> around.add(["all"], indptr, groups, weights, np.array([4.0, 5.0]), np.array([4.5, 2.0]))
+    array([[ 0., 10.],
+           [ 0., 10.]])
+    >>> around.table()["all"]["coverage"]
+    1.0
+    """
+
+    def __init__(self, intervals: float | Intervals, loss: Loss) -> None:
+        kind = as_intervals(intervals, loss)
+        assert kind is not None
+        self.loss, self._layer = loss, IntervalLayer(kind, loss)
+        self._numbers: dict[str, int] = {}
+        self._settled = 0
+
+    def add(
+        self,
+        names: Sequence[str],
+        indptr: Index,
+        groups: Index,
+        weights: Vector,
+        predictions: Vector,
+        labels: Vector,
+    ) -> Vector:
+        """The intervals of some rows, whose labels are then learned from.
+
+        Row t is in ``names[g]`` for the ``groups`` from ``indptr[t]`` to ``indptr[t + 1]``, with
+        these ``weights``. Predictions and labels are in the label's units; so are the ends.
+        """
+        scaled = self.loss.encode_many(labels)
+        centres = (predictions - self.loss.low) / (self.loss.high - self.loss.low)
+        for name in names:
+            self._numbers.setdefault(name, len(self._numbers))
+        numbers = np.array([self._numbers[name] for name in names], dtype=np.int64)
+        self._layer.widths.reserve(numbers, 0)
+        halves = np.empty(scaled.size)
+        rows = indptr, numbers[groups], weights, scaled
+        kernels.learn_stream(self._layer.widths.address, *rows, centres, halves)
+        self._settled += scaled.size
+        return ends_of(self.loss, centres, halves)
+
+    def table(self) -> "CoverageTable":
+        """The coverage of every group."""
+        return self._layer.table(list(self._numbers), self._settled, None)
+
+
 @dataclass(frozen=True, repr=False)
 class CoverageTable(Printed):
     """How often the labels of every group were in the intervals that were issued for them.
