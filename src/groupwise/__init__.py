@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from groupwise.errors import GroupwiseError
     from groupwise.features import calendar, encoded, hashed, hinges, past
     from groupwise.groups import by, cut, pairs, weight, where
+    from groupwise.intervals import Intervals
     from groupwise.learners.platt import Platt
     from groupwise.model import Groupwise
     from groupwise.partial_feedback import AppleTasting, PayForFeedback
@@ -39,6 +40,7 @@ _HOMES = {
     "AppleTasting": "partial_feedback",
     "Gap": "recalibration",
     "Groupwise": "model",
+    "Intervals": "intervals",
     "PayForFeedback": "partial_feedback",
     "Platt": "learners.platt",
     "load": "snapshot",
@@ -74,6 +76,7 @@ __all__ = [
     "Gap",
     "Groupwise",
     "GroupwiseError",
+    "Intervals",
     "PayForFeedback",
     "Platt",
     "Ticket",
