@@ -113,7 +113,7 @@ def as_rough(found, wanted):
 def compare(found, kept, folder, name):
     """Compare a case's figures with those that were kept."""
     wanted = kept[folder]["cases"][name]
-    if name.startswith(("ftpl", "contextual", "own_oracle", "own_aggregator_of")):
+    if name.startswith(("ftpl", "contextual", "own_oracle", "own_aggregator_of", "pay", "apple")):
         found = {key: with_noise(part, wanted.get(key)) for key, part in found.items()}
         if loaded := wanted.get("regret when loaded"):
             pairs = zip(found["regret when loaded"], loaded, strict=True)
