@@ -25,6 +25,8 @@ UNNAMED = re.compile(
     re.IGNORECASE,
 )
 """What a column is called that has no name, or is the index of a frame."""
+INDEX = re.compile(r"Unnamed: 0|__index_level_\d+__")
+"""What the index of a frame is called where it is written as a column."""
 AGE = re.compile(r"(?:^|[\W_])age(?:$|[\W_])", re.IGNORECASE)
 BANDS = (17, 24, 34, 44, 54, 64, 74, 84)
 """Where bands of age end: 18 to 24, 25 to 34, and so on."""
@@ -58,7 +60,7 @@ def left_out(scan: Scan, others: Collection[str], order: str | None) -> dict[str
             found[name] = profile.constancy
         elif profile.counts and present > 2 and UNNAMED.fullmatch(name):
             found[name] = "it numbers the rows"
-        elif is_identifier(profile) and (many >= present or profile.values is None):
+        elif (is_identifier(profile) or INDEX.fullmatch(name)) and (many >= present or profile.values is None):
             found[name] = "it has another value in every row"
     return found
 

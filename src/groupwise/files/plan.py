@@ -235,7 +235,8 @@ def make_plan(
         )
     request = request.preset_read()
     for name in request.drop:
-        scan.column(name, "to leave out")
+        if name not in scan.source.unread:
+            scan.column(name, "to leave out")
     logged = find_logged(scan, task, label.name, predictions)
     experts = find_experts(scan, task, label.name, request.experts)
     theirs = (column for one in logged for column in one.columns)
@@ -244,7 +245,8 @@ def make_plan(
     scan = replace(scan, columns={**scan.columns, **parts})
     request = request.read(list(scan.columns), scan.unknown)
     aside = others | part_names(dates, aside=True)
-    nothing = left_out(scan, aside, request.order)
+    unread = {name: why for name, why in scan.source.unread.items() if name not in aside}
+    nothing = left_out(scan, aside, request.order) | unread
     if request.groups is None:
         groups, same = proposed(scan, aside | nothing.keys(), dates)
     else:

@@ -149,7 +149,7 @@ def _frames(
         absent = [name for name in kinds if name in required and name not in there]
         if absent and not start:
             what = "for the label" if absent[0] == target else "that the model reads"
-            raise unknown_column(absent[0], table.column_names, source.name, what)
+            raise unknown_column(absent[0], table.column_names, source, what)
         arrays = {}
         for name, kind in kinds.items():
             column = column_of(table, name)

@@ -55,15 +55,22 @@ class Scan:
 
     def unknown(self, name: str, what: str) -> DataError:
         """The error for a column that is not there."""
-        return unknown_column(name, list(self.columns), self.source.name, what)
+        return unknown_column(name, list(self.columns), self.source, what)
 
 
-def unknown_column(name: str, columns: list[str], source: str, what: str) -> DataError:
-    """The error for a column that is not there."""
+def unknown_column(name: str, columns: list[str], source: Source, what: str) -> DataError:
+    """The error for a column that is not there, or is not read."""
+    if name in source.unread:
+        return DataError(
+            f"Column {quoted(name)} of {shown(source.name)} is to be used {what}, and "
+            f"{source.unread[name]}. Give what is in it as columns of numbers and text."
+        )
     close = difflib.get_close_matches(name, columns, 1)
     guess = f" Did you mean {quoted(close[0])}?" if close else ""
+    there = f" It has: {listed(columns)}." if columns else ""
+    also = f" Not read, being nested or bytes: {listed(source.unread)}." if source.unread else ""
     return DataError(
-        f"{shown(source)} has no column {quoted(name)} {what}.{guess} It has: {listed(columns)}."
+        f"{shown(source.name)} has no column {quoted(name)} {what}.{guess}{there}{also}"
     )
 
 
@@ -102,6 +109,8 @@ def scan(
             advance(table.num_rows, position)
     if not found.rows:
         raise DataError(f"{shown(source.name)} has no rows.")
+    for name in source.unread:
+        found.columns.pop(name, None)
     for profile in found.columns.values():
         profile.finish()
     if order is not None:

@@ -8,8 +8,8 @@ texts; dates are written as Python writes them; what is empty, null or NaN is mi
   have them. All cells are text.
 - JSON Lines, an object per line, and arrays of objects. All values become text, and numbers are
   written so that reading them again gives the same number.
-- Parquet, Arrow and Feather, Excel, SQLite: numbers as they are, everything else as text, nested
-  columns left out.
+- Parquet, Arrow and Feather, Excel, SQLite: numbers as they are, everything else as text. Columns
+  that are nested or hold bytes are left out, with a word.
 """
 
 import gzip
@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -82,6 +82,8 @@ class Source:
     table: str | None = None
     ragged: dict[int, str] | None = None
     """Rows that are no rows, left out by number; None where such a one is an error."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """Columns that hold neither numbers nor text, and why they are left out, in a clause."""
 
     @property
     def size(self) -> int:

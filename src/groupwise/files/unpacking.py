@@ -35,6 +35,7 @@ BINARY = {
 """Formats that are no text."""
 OTHERS = {
     b"ORC": "ORC",
+    b"PARE": "encrypted Parquet",
     b"Obj\x01": "Avro",
     b"\x89HDF": "HDF5",
     b"CDF": "NetCDF",
