@@ -29,7 +29,7 @@ def found(tmp_path_factory):
     ]
     data = write_rows(tmp_path_factory.mktemp("data") / "d.csv", HEADER, rows)
     with opened(str(data)) as source:
-        yield scan(source, "pay")
+        yield scan(source, "pay", ("age",))
 
 
 def plan(found, strict=False, predictions=(), **request):
@@ -75,7 +75,7 @@ def test_what_was_looked_up_is_said(found):
         "the range of the label",
         "the range that age is scaled from",
     )
-    assert plan(found, order="age").looked_ahead[-2:] == (
+    assert plan(found, order=("age",), past="none").looked_ahead[-2:] == (
         "which columns are groups and which are features",
         "the order of the rows",
     )

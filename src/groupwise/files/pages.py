@@ -187,9 +187,9 @@ def _facts(done: "Finished") -> dict[str, dict[str, str]]:
             "Groups are features too": "yes" if plan.indicators else "no",
             **({"Experts": _listed([shown(x, 60) for x in plan.experts])} if plan.experts else {}),
             "Numbers per row": f"{done.features:,}",
-            "Order of the rows": "as in the file"
-            if plan.order is None
-            else f"by {shown(plan.order)}",
+            "Order of the rows": f"by {', then by '.join(map(shown, plan.order))}"
+            if plan.order
+            else "as in the file",
             "Learner": ", ".join([plan.learner, *(f"{k} {x:g}" for k, x in parameters.items())]),
             "Aggregator": plan.aggregator,
         },

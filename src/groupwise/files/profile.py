@@ -103,8 +103,13 @@ class Profile:
     @property
     def date(self) -> str | None:
         """How its dates are written; None where it holds none, or they could be read two ways."""
-        known = self.kind == "text" and self.missing < self.rows and len(self.forms) == 1
-        return self.forms[0] if known else None
+        return self.forms[0] if self.dated == 1 else None
+
+    @property
+    def dated(self) -> int:
+        """In how many ways all its texts can be read as dates; May is May, in short or not."""
+        there = self.kind == "text" and self.missing < self.rows
+        return len({form.replace("%B", "%b") for form in self.forms}) if there else 0
 
     @property
     def distinct(self) -> int:

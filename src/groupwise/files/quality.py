@@ -105,7 +105,7 @@ def uses(name: str, plan: "Plan") -> list[str]:
         found.append("groups, each a feature too" if plan.indicators else "groups")
     if any(name in (*one.of, *one.by) for one in plan.past):
         found.append("the label’s past")
-    if name == plan.order:
+    if name in plan.order:
         found.append("order of the rows")
     if name in plan.experts:
         found.append("expert")

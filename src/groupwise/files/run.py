@@ -345,7 +345,7 @@ def record(finished: Finished) -> dict[str, Any]:
             "target": plan.target,
             "task": plan.task.name,
             **plan.range_or_classes,
-            "order": plan.order,
+            "order": plan.plain_order,
             "learner": plan.learner,
             **plan.parameters,
             "aggregator": plan.aggregator,

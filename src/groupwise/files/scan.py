@@ -1,8 +1,9 @@
 """The first pass over a file: what its columns hold, numbers or text."""
 
 import difflib
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ TOGETHER = 256
 """Rows that are looked at together, where a file is so wide that it comes in fewer."""
 FEW_BAD = 0.05
 """Where bad rows are skipped, a column is one of numbers although this share of cells are none."""
+SORTED = "to sort by"
 MANY = 500
 """Columns of a wide file, which are looked at together."""
 MANY_VALUES = 24
@@ -34,13 +36,13 @@ MANY_VALUES = 24
 class Scan:
     """What a first pass has found: profiles by column, in file order.
 
-    ``keys`` is the column to sort by, where one was asked for.
+    ``keys`` are the columns to sort by, where some were asked for.
     """
 
     source: Source
     rows: int
     columns: dict[str, Profile]
-    keys: Any = None
+    keys: dict[str, Any] = field(default_factory=dict)
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -77,12 +79,12 @@ def unknown_column(name: str, columns: list[str], source: Source, what: str) -> 
 def scan(
     source: Source,
     target: str | None,
-    order: str | None = None,
+    order: Sequence[str] = (),
     progress: bool = False,
 ) -> Scan:
     """Read a file once, and look at every column."""
     found = Scan(source, 0, {})
-    keys: list[Any] = []
+    keys: dict[str, list[Any]] = {name: [] for name in order}
     with progress_bar(source.size, "first pass", progress) as advance:
         for table, position in gathered(source.chunks()):
             found.columns |= {  # a field that appears later was missing so far
@@ -90,7 +92,7 @@ def scan(
                 for name in table.column_names
                 if name not in found.columns
             }
-            for name, what in ((target, "for the label"), (order, "to sort by")):
+            for name, what in ((target, "for the label"), *((one, SORTED) for one in order)):
                 if name is not None and not source.is_open:
                     found.column(name, what)
             labels, rest = None, [*found.columns]
@@ -103,8 +105,8 @@ def scan(
                 rest = look_together([found.columns[name] for name in rest], table, labels)
             for name in rest:
                 _look(found.columns[name], table, labels, source.ragged is not None)
-            if order is not None:
-                keys += column_of(table, order).chunks
+            for name, chunks in keys.items():
+                chunks += column_of(table, name).chunks
             found.rows += table.num_rows
             advance(table.num_rows, position)
     if not found.rows:
@@ -113,9 +115,9 @@ def scan(
         found.columns.pop(name, None)
     for profile in found.columns.values():
         profile.finish()
-    if order is not None:
-        found.column(order, "to sort by")
-        found.keys = pa.chunked_array(keys)
+    for name, chunks in keys.items():
+        found.column(name, SORTED)
+        found.keys[name] = pa.chunked_array(chunks)
     return found
 
 

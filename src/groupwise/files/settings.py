@@ -45,7 +45,7 @@ class Request:
     classes: tuple[ClassName, ...] | None = None
     positive: str | None = None
     range: tuple[float, float] | None = None
-    order: str | None = None
+    order: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     experts: tuple[str, ...] = ()
     preset: str | None = None
@@ -103,7 +103,8 @@ def request_from(config: Path | None, **options: Any) -> Request:
     for key in ("drop", "classes"):
         if options.get(key) is not None:
             options[key] = tuple(parse_names(options[key]))
-    options["experts"] = tuple(options.get("experts") or ()) or None
+    for key in ("experts", "order"):
+        options[key] = tuple(options.get(key) or ()) or None
     request = read_config(config).with_options(**options)
     if request.task not in (None, *TASKS):
         raise ConfigurationError(f"There is no task {quoted(request.task)}: {', '.join(TASKS)}.")
@@ -148,7 +149,7 @@ def _request(found: dict[str, Any]) -> Request:
     unknown = [key for key in found if key not in known]
     if unknown:
         raise ConfigurationError(f"unknown key {quoted(unknown[0])}. Known are {listed(known)}.")
-    for key in ("target", "task", "order", "preset", "learner", "aggregator", "missing"):
+    for key in ("target", "task", "preset", "learner", "aggregator", "missing"):
         if key in found and not isinstance(found[key], str):
             raise ConfigurationError(f"{key} holds {found[key]!r}. Give text.")
     for key in ("penalty", "bound"):
@@ -161,6 +162,7 @@ def _request(found: dict[str, Any]) -> Request:
         "classes": _classes,
         "positive": _positive,
         "range": _pair,
+        "order": _order,
         "drop": _texts,
         "experts": _texts,
         "features": _features,
@@ -184,6 +186,13 @@ def _classes(given: Any, key: str) -> tuple[ClassName, ...]:
 
 def _positive(given: Any, key: str) -> str:
     return value_name(_classes([given], key)[0], key)
+
+
+def _order(given: Any, key: str) -> tuple[str, ...]:
+    """A column, or several."""
+    if isinstance(given, str):
+        return (given,)
+    return tuple(_texts(given, key))
 
 
 def _groups(given: Any, key: str) -> list[Group]:
