@@ -27,7 +27,7 @@ def test_ties_are_sorted_by_the_next_column(tmp_path):
     header = "letter", "number", "last"
     for order in (("letter", "number"), ("number", "letter"), ("number",), (*header,)):
         own = [header.index(name) for name in order]
-        expected = sorted(range(60), key=lambda i: [rows[i][at] for at in own])  # noqa: B023
+        expected = sorted(range(60), key=lambda i: [rows[i][at] for at in own])
         assert sorted_rows(tmp_path, header, rows, *order) == expected
 
 

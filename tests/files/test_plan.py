@@ -129,7 +129,7 @@ def test_who_asks_for_no_intercept_is_told_what_that_means(found):
         (
             {"range": (0.0, 5.0), "drop": ("gap",)},
             DataError,
-            "holds 12, which is outside the range",
+            "holds 12 in row 13, which is outside the range",
         ),
         ({"range": (5.0, 0.0), "drop": ("gap",)}, ConfigurationError, "LOW is below HIGH"),
         (

@@ -127,7 +127,9 @@ def _date(name: str, profile: Profile, said: Any, dates: Dates) -> Calendar:
     return Calendar(name, said["date"], said.get("aside", ()), form)
 
 
-def label_range(label: Profile, given: tuple[float, float] | None) -> tuple[float, float]:
+def label_range(
+    label: Profile, given: tuple[float, float] | None, skip: bool = False
+) -> tuple[float, float]:
     """The range of the label, looked up where it is not given."""
     low, high = given or (label.low, label.high)
     if given is None and low == high:
@@ -143,11 +145,12 @@ def label_range(label: Profile, given: tuple[float, float] | None) -> tuple[floa
             f"of that, which is beyond what can be computed with. Multiply {quoted(label.name)} by "
             "a constant."
         )
-    for value in (label.low, label.high):
-        if not low <= value <= high:
+    for value, row in ((label.low, label.low_row), (label.high, label.high_row)):
+        if not low <= value <= high and not skip:
             raise DataError(
-                f"The label column {quoted(label.name)} holds {value:g}, which is outside the "
-                f"range {low:g},{high:g}. Give a range that holds every label."
+                f"The label column {quoted(label.name)} holds {value:g} in row {row}, which is "
+                f"outside the range {low:g},{high:g}. Give a range that holds every label; "
+                "--skip-bad leaves such rows out."
             )
     return low, high
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ROWS = 50_000
 """Rows at a time."""
+EXACT = 2**53
+"""Beyond it whole numbers are not all told apart as float64."""
 UNREAD = "it holds {}, which are not read"
 """Why a column is left out that holds neither numbers nor text, in a clause."""
 
@@ -255,7 +257,14 @@ def _cell(source: "Source", name: str, value: Any, kind: str) -> str | None:
         raise DataError(f"Column {quoted(name)} of {shown(source.name)} holds bytes.")
     if kind.startswith("BOOL") and value in (0, 1):
         return "true" if value else "false"
-    return str(value) if abs(value) == float("inf") else value_name(value, "")
+    return written(value, name)
+
+
+def written(value: Any, name: str) -> str:
+    """A value as text; a number that is not exact to the last digit is not written out to it."""
+    if isinstance(value, float) and abs(value) > EXACT:
+        return repr(value)
+    return value_name(value, name)
 
 
 def plain(column: Any) -> Any:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from groupwise.errors import DataError
-from groupwise.files.columnar import UNREAD
+from groupwise.files.columnar import UNREAD, written
 from groupwise.files.text import quoted, shown
 from groupwise.files.unpacking import UNPACKING
-from groupwise.groups.values import value_name
 
 if TYPE_CHECKING:
     from groupwise.files.source import Chunks, Source
@@ -179,5 +178,4 @@ def _cells(
 def _cell(name: str, value: Any) -> str | None:
     if value is None or value == "" or value != value:
         return None
-    infinite = isinstance(value, float) and abs(value) == float("inf")
-    return str(value) if infinite else value_name(value, name)
+    return written(value, name)

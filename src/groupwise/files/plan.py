@@ -343,6 +343,7 @@ def _label(scan: Scan, request: Request) -> Profile:
     if request.target is None:
         raise ConfigurationError("Which column is to be predicted? Name it with --target COLUMN.")
     profile = scan.column(request.target, "for the label")
+    profile.unmark(request.classes or ())
     if not profile.distinct:
         raise DataError(profile.sameness)
     return profile
@@ -351,7 +352,11 @@ def _label(scan: Scan, request: Request) -> Profile:
 def _task(label: Profile, request: Request) -> Task:
     """What the label is, and its range or its classes."""
     name, classes = task_for(label, request)
-    return Task(Square(*label_range(label, request.range)) if name == NUMBER else loss_for(classes))
+    return Task(
+        Square(*label_range(label, request.range, request.skip_bad))
+        if name == NUMBER
+        else loss_for(classes)
+    )
 
 
 def _past(

@@ -1,5 +1,6 @@
 """What one column of a file holds, as a first pass finds it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -11,7 +12,9 @@ Kind = Literal["number", "text", "boolean", "levels"]
 """How a column is read: as numbers, text as it stands, true and false, or names of values, in which
 1 and 1.0 are the same and so are True and true."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
-MISSING = ("NA", "N/A", "NaN", "nan", "null")
+NO_LABEL = ("NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
+"""What stands for a missing label among classes: not None, which may be one of them."""
+MISSING = (*NO_LABEL, "na", "None", "none", "?", "-", "--", ".")
 """What stands for a missing number, besides an empty cell."""
 ABSENT = {"", *(text.lower() for text in MISSING)}
 """The same in small letters, among true and false."""
@@ -23,7 +26,7 @@ COUNTED = 20_000
 def is_number(text: str | None, finite: bool = True) -> bool:
     """Is it a number, written out, and a finite one?"""
     try:
-        number = float("nan" if text is None else text)
+        number = float("nan" if text is None or "_" in text or not text.isascii() else text)
     except ValueError:
         return False
     return number - number == 0.0 if finite else number == number
@@ -33,7 +36,7 @@ def is_number(text: str | None, finite: bool = True) -> bool:
 class Profile:
     """What one column holds. Rows are counted from 1.
 
-    ``infinite`` is the first row that holds no finite number, ``text_row`` the first that holds
+    ``low`` and ``high`` are in ``low_row`` and ``high_row``; ``infinite`` is the first row that holds no finite number, ``text_row`` the first that holds
     ``text``. ``values`` are the distinct values as text, None where there are more than are
     counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers (a label
     of text counts as 1 where it is ``text``). ``seen`` is for the label alone: how often each of
@@ -50,6 +53,8 @@ class Profile:
     first_missing: int = 0
     low: float = float("inf")
     high: float = float("-inf")
+    low_row: int = 0
+    high_row: int = 0
     whole: bool = True
     infinite: int = 0
     values: set[str] | None = field(default_factory=set)
@@ -63,6 +68,8 @@ class Profile:
     """So many different numbers there are, which ``values`` does not hold all."""
     base: float | None = None
     """Where the numbers count the rows in file order, what they begin with; None where not."""
+    marks: tuple[str, ...] = ()
+    """Texts that stand for a missing label."""
     truth: bool = True
     absent: int = 0
     first_absent: int = 0
@@ -99,6 +106,17 @@ class Profile:
                     before, first_row = seen.get(name, (0, row))
                     seen[name] = before + count, min(row, first_row)
             self.seen = seen
+
+    def unmark(self, classes: Collection[object]) -> None:
+        """Count texts that stand for a missing label as missing, but for classes."""
+        marks = [one for one in sorted(self.values or ()) if one.strip() in NO_LABEL]
+        self.marks = tuple(one for one in marks if self.kind == "text" and one not in classes)
+        for mark in self.marks:
+            count, row = (self.seen or {}).pop(mark, (0, 0))
+            self.missing += count
+            first = [one for one in (self.first_missing, row) if one]
+            self.first_missing = min(first, default=0)
+        self.values = self.values and self.values - {*self.marks}
 
     @property
     def date(self) -> str | None:

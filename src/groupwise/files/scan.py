@@ -12,6 +12,7 @@ import pyarrow.compute as compute
 
 from groupwise.class_names import MOST
 from groupwise.errors import DataError
+from groupwise.files.columnar import EXACT
 from groupwise.files.dates import forms_of
 from groupwise.files.profile import ABSENT, COUNTED, MISSING, TRUTH, Kind, Profile, is_number
 from groupwise.files.source import Chunks, Source, column_of
@@ -19,8 +20,6 @@ from groupwise.files.text import listed, quoted, shown
 from groupwise.groups.values import value_name
 from groupwise.progress import progress_bar
 
-EXACT = 2**53
-"""Whole numbers beyond it are identifiers: as numbers some would fall together."""
 TOGETHER = 256
 """Rows that are looked at together, where a file is so wide that it comes in fewer."""
 FEW_BAD = 0.05
@@ -98,7 +97,7 @@ def scan(
             labels, rest = None, [*found.columns]
             if target in found.columns:
                 profile = found.columns[target]
-                numbers = _look(profile, table, None, source.ragged is not None)
+                numbers = _look(profile, table, None, source.ragged is not None, is_label=True)
                 labels = _labels(profile, table, numbers)
                 rest.remove(target)
             if len(rest) > MANY:
@@ -137,7 +136,18 @@ def gathered(chunks: Chunks) -> Chunks:
         yield pa.concat_tables(held), position
 
 
-def _spared(profile: Profile, column: Any, start: int) -> Any:
+def _finite(profile: Profile, numbers: Any) -> Any:
+    """The numbers, those that are infinite counted among the bad ones."""
+    infinite = compute.fill_null(compute.is_inf(numbers), False)
+    count = compute.sum(infinite).as_py()
+    if not count:
+        return numbers
+    profile.missing -= count
+    profile.bad += count
+    return compute.if_else(infinite, pa.scalar(None, pa.float64()), numbers)
+
+
+def _spared(profile: Profile, column: Any) -> Any:
     """The numbers of a column in which hardly a cell holds anything else; None where many do."""
     numbers, bad = leniently(column)
     if len(bad) > FEW_BAD * (len(column) - numbers.null_count):
@@ -147,7 +157,9 @@ def _spared(profile: Profile, column: Any, start: int) -> Any:
     return numbers
 
 
-def _look(profile: Profile, table: pa.Table, labels: Any, skip: bool = False) -> Any:
+def _look(
+    profile: Profile, table: pa.Table, labels: Any, skip: bool, is_label: bool = False
+) -> Any:
     """Take note of a column in a chunk; gives its numbers, None where it holds text."""
     column, start = column_of(table, profile.name), profile.rows
     profile.rows += len(column)
@@ -155,10 +167,12 @@ def _look(profile: Profile, table: pa.Table, labels: Any, skip: bool = False) ->
     if profile.kind == "number":
         try:
             numbers = as_numbers(column)
-            if are_identifiers(column, numbers):
+            if not is_label and are_identifiers(column, numbers):
                 raise pa.ArrowInvalid("identifiers")
         except pa.ArrowInvalid:
-            numbers = _spared(profile, column, start) if skip else None
+            numbers = _spared(profile, column) if skip else None
+        if numbers is not None and skip:
+            numbers = _finite(profile, numbers)
         if numbers is None:
             profile.kind = "text"
             row, profile.text = first_text(column)
@@ -310,8 +324,10 @@ def _labels(profile: Profile, table: pa.Table, numbers: Any) -> Any:
 def _note_numbers(profile: Profile, values: Any, start: int) -> None:
     _count(profile, values, start)
     present = values[~np.isnan(values)]
-    profile.low = float(present.min(initial=profile.low))
-    profile.high = float(present.max(initial=profile.high))
+    if present.min(initial=np.inf) < profile.low:
+        profile.low, profile.low_row = float(present.min()), start + 1 + int(np.nanargmin(values))
+    if present.max(initial=-np.inf) > profile.high:
+        profile.high, profile.high_row = float(present.max()), start + 1 + int(np.nanargmax(values))
     if np.isfinite(present).all():
         profile.whole = profile.whole and bool((present == np.rint(present)).all())
     elif not profile.infinite:
@@ -389,13 +405,14 @@ def leniently(column: Any, kind: Kind = "number") -> tuple[Any, dict[int, str]]:
 
 
 def are_identifiers(column: Any, numbers: Any) -> bool:
-    """Whether these are whole numbers too long to be told apart as float64."""
+    """Whether these are whole numbers too long to be told apart as float64: so they name things."""
     largest = compute.max(compute.abs(numbers)).as_py()
-    if largest is not None and EXACT < largest < float(2**63):
-        with suppress(pa.ArrowInvalid):
-            column.cast(pa.int64())
-            return True
-    return False
+    if largest is None or largest <= EXACT:
+        return False
+    if pa.types.is_string(column.type):
+        digits = compute.match_substring_regex(column, r"^\s*[+-]?\d+\s*$")
+        return bool(compute.all(digits).as_py())
+    return bool(pa.types.is_integer(column.type))
 
 
 def first_text(column: Any) -> tuple[int, str]:

@@ -144,6 +144,7 @@ def _source(
     """What a file is, and where its rows can be read from."""
     origin, inner = path, name
     gzipped = packing == "gzip" and format_of(name, path, piped)[0] in (CSV, LINES)
+    gzipped = gzipped and encoding_of(path, packed=True) is None
     if packing is not None and not gzipped:
         path = stack.enter_context(_place())
         with patiently(f"unpacking {shown(name)}."):
