@@ -75,9 +75,17 @@ def test_rows_are_not_sorted_by_a_column_with_gaps(tmp_path):
 @pytest.mark.parametrize(
     ("error", "numbers", "message"),
     [
-        (LabelError("It is bad.", row=1), [7, 9], "Row 9 of d.csv: It is bad."),
+        (
+            LabelError("It is bad.", row=1),
+            [7, 9],
+            "Row 9 of d.csv: It is bad. --skip-bad leaves such rows out.",
+        ),
         (FeatureError("It is bad."), [7, 9], "d.csv: It is bad."),
-        (FeatureError("It is bad."), [7], "Row 7 of d.csv: It is bad."),
+        (
+            FeatureError("It is bad."),
+            [7],
+            "Row 7 of d.csv: It is bad. --skip-bad leaves such rows out.",
+        ),
     ],
 )
 def test_errors_name_the_row_of_the_file(error, numbers, message, tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from groupwise.files.profile import Kind, Profile
 from groupwise.files.rows import first_rows
 from groupwise.files.scan import Scan
 from groupwise.files.source import column_of
-from groupwise.files.text import listed, quoted, shown
+from groupwise.files.text import argument, listed, quoted
 from groupwise.groups import Group, cut
 
 CAPITAL = re.compile(r"[a-z](?:Id|ID)$")
@@ -142,7 +142,7 @@ def leaks(scan: Scan, target: str, others: Collection[str]) -> list[str]:
     do = "sum to" if summed else "together give"
     return [
         f"Columns {listed(columns)} {do} the label {quoted(target)}. If they become known only "
-        f"with it, leave them out: --drop {quoted(', '.join(map(shown, columns)))}."
+        f"with it, leave them out: --drop {argument(', '.join(columns))}."
     ]
 
 
@@ -183,5 +183,5 @@ def order_hint(dates: Dates, order: Sequence[str], target: str) -> list[str]:
     name = next(iter(dates))
     return [
         f"Column {quoted(name)} holds dates. If rows are to be learned in the order of time, say "
-        f"--order {shown(name)}: what {quoted(target)} was before is then a feature too."
+        f"--order {argument(name)}: what {quoted(target)} was before is then a feature too."
     ]

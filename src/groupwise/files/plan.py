@@ -201,7 +201,10 @@ def guess_target(scan: Scan) -> str:
     for name, profile in reversed(scan.columns.items()):
         if profile.kind == "number" and not profile.missing and profile.low < profile.high:
             return name
-    raise DataError(f"{shown(scan.source.name)} has no column of numbers that could be the label.")
+    raise DataError(
+        f"{shown(scan.source.name)} has no column of numbers that could be the label. Name it with "
+        "--target COLUMN."
+    )
 
 
 @contextmanager
@@ -244,8 +247,8 @@ def make_plan(
     for name in request.drop:
         if name not in scan.source.unread:
             scan.column(name, "to leave out")
-    logged = find_logged(scan, task, label.name, predictions)
-    experts = find_experts(scan, task, label.name, request.experts)
+    logged = find_logged(scan, task, label.name, predictions, request.skip_bad)
+    experts = find_experts(scan, task, label.name, request.experts, request.skip_bad)
     theirs = (column for one in logged for column in one.columns)
     others = {label.name, *request.drop, *theirs, *experts}
     dates, parts = dates_in(scan, request.order, others)

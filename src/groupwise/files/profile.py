@@ -36,11 +36,12 @@ def is_number(text: str | None, finite: bool = True) -> bool:
 class Profile:
     """What one column holds. Rows are counted from 1.
 
-    ``low`` and ``high`` are in ``low_row`` and ``high_row``; ``infinite`` is the first row that holds no finite number, ``text_row`` the first that holds
-    ``text``. ``values`` are the distinct values as text, None where there are more than are
-    counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers (a label
-    of text counts as 1 where it is ``text``). ``seen`` is for the label alone: how often each of
-    its values is there, and in which row first; None where there are more than could be classes.
+    ``low`` and ``high`` are in ``low_row`` and ``high_row``; ``infinite`` is the first row that
+    holds no finite number, ``text_row`` the first that holds ``text``. ``values`` are the distinct
+    values as text, None where there are more than are counted; ``sums`` those of x, x², xy, y, y²
+    against the label, where both are numbers (a label of text counts as 1 where it is ``text``).
+    ``seen`` is for the label alone: how often each of its values is there, and in which row first;
+    None where there are more than could be classes.
     ``bad`` cells of a column of numbers hold none, in rows that are skipped. ``forms`` are the ways
     to write dates in which all its texts are written; ``truth`` says whether all its texts are true
     and false, ``absent`` how many stand for a missing value if they are.

@@ -48,7 +48,10 @@ def in_file(source: Source, numbers: Any) -> Iterator[None]:
         if error.row is None and len(numbers) > 1:
             raise DataError(f"{shown(source.name)}: {error}") from None
         number = int(numbers[error.row or 0])
-        raise DataError(f"Row {number} of {shown(source.name)}: {error.message}") from None
+        raise DataError(
+            f"Row {number} of {shown(source.name)}: {error.message} --skip-bad leaves such rows "
+            "out."
+        ) from None
 
 
 def without(piece: Piece, rows: Any) -> Piece:

@@ -17,6 +17,7 @@ from groupwise.files.dates import forms_of
 from groupwise.files.profile import ABSENT, COUNTED, MISSING, TRUTH, Kind, Profile, is_number
 from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import listed, quoted, shown
+from groupwise.files.unpacking import CSV
 from groupwise.groups.values import value_name
 from groupwise.progress import progress_bar
 
@@ -69,6 +70,8 @@ def unknown_column(name: str, columns: list[str], source: Source, what: str) -> 
     close = difflib.get_close_matches(name, columns, 1)
     guess = f" Did you mean {quoted(close[0])}?" if close else ""
     there = f" It has: {listed(columns)}." if columns else ""
+    if len(columns) == 1 and source.format == CSV:
+        there += " Cells are set apart by commas, semicolons, tabs or bars."
     also = f" Not read, being nested or bytes: {listed(source.unread)}." if source.unread else ""
     return DataError(
         f"{shown(source.name)} has no column {quoted(name)} {what}.{guess}{there}{also}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from groupwise.class_names import ClassName
-from groupwise.errors import ConfigurationError, GroupError
+from groupwise.errors import ConfigurationError, FeatureError, GroupError
 from groupwise.features.past import Past
 from groupwise.files.following import makers
 from groupwise.files.text import listed, quoted, shown
@@ -136,7 +136,7 @@ def request_of(content: bytes, name: str) -> Request:
     """The request that the content of a TOML file holds; ``name`` is for messages."""
     try:
         return _request(tomllib.loads(content.decode()))
-    except (ConfigurationError, GroupError) as error:
+    except (ConfigurationError, GroupError, FeatureError) as error:
         raise ConfigurationError(f"{name}: {error}") from None
     except (ValueError, OverflowError) as error:  # what is no TOML, no text, or no number
         raise ConfigurationError(f"{name} is not valid TOML: {error}.") from None

@@ -131,7 +131,10 @@ def opened(name: str, table: str | None = None, skip: bool = False) -> Iterator[
         try:
             packing = packing_of(path)
         except OSError as error:
-            raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
+            remote = " Download it first." if "://" in name else ""
+            raise DataError(
+                f"Cannot read {shown(name)}: {error.strerror or error}.{remote}"
+            ) from None
         if not path.stat().st_size:
             raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
         found = _source(name, path, packing, piped, table, stack)
