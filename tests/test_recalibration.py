@@ -10,7 +10,7 @@ import scipy.optimize
 
 import groupwise as gw
 from groupwise.kernels.logistic import curvature
-from groupwise.recalibration import RecalibratedReduction
+from groupwise.layers import LayeredReduction
 from tests.states import assert_same_arrays, state_of
 
 LOG = gw.losses.Log()
@@ -471,7 +471,7 @@ def test_true_is_a_map_with_the_bound_of_the_model():
     for nothing in (False, None):
         model = fresh(nothing)
         assert model.recalibrate is None
-        assert not isinstance(model._reduction, RecalibratedReduction)
+        assert not isinstance(model._reduction, LayeredReduction)
         with pytest.raises(gw.errors.ConfigurationError, match="does not recalibrate"):
             model.recalibration()
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from groupwise.errors import GroupwiseError
     from groupwise.features import calendar, encoded, hashed, hinges, past
     from groupwise.groups import by, cut, pairs, weight, where
+    from groupwise.intervals import Intervals
     from groupwise.learners.platt import Platt
     from groupwise.model import Groupwise
     from groupwise.partial_feedback import AppleTasting, PayForFeedback
@@ -38,6 +39,7 @@ _HOMES = {
     "AppleTasting": "partial_feedback",
     "Gap": "recalibration",
     "Groupwise": "model",
+    "Intervals": "intervals",
     "PayForFeedback": "partial_feedback",
     "Platt": "learners.platt",
     "load": "snapshot",
@@ -72,6 +74,7 @@ __all__ = [
     "Gap",
     "Groupwise",
     "GroupwiseError",
+    "Intervals",
     "PayForFeedback",
     "Platt",
     "Ticket",

@@ -8,7 +8,7 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,10 @@ class ClientError(GroupwiseError):
 
 @dataclass(frozen=True)
 class Predicted:
-    """The answer to a row; ``probabilities`` where the model has classes."""
+    """The answer to a row; ``probabilities`` where the model has classes.
+
+    ``interval`` is the one around the prediction, where the model has intervals.
+    """
 
     id: str
     ticket: int
@@ -47,6 +50,7 @@ class Predicted:
     groups: dict[str, float]
     version: int
     probabilities: dict[str, float] | None = None
+    interval: Sequence[float] | None = None
 
 
 class _Requests:

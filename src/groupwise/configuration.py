@@ -1,10 +1,12 @@
 """A model's configuration as plain values, for files, and back."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from groupwise.features.derived import features_from_json, features_to_json
 from groupwise.groups import from_dict
+from groupwise.intervals import Intervals
 from groupwise.losses import loss_from_dict
 from groupwise.recalibration import layer_from_dict, layer_to_dict
 from groupwise.validation import part_from_dict, part_to_save
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from groupwise.model import Groupwise
 
 BEFORE: dict[str, Any] = {"intercept": False, "max_levels": None, "recalibrate": None}
-BEFORE |= {"experts": (), "missing": None}
+BEFORE |= {"experts": (), "missing": None, "intervals": None}
 """What models were like whose files do not say."""
 
 
@@ -37,6 +39,7 @@ def configuration_of(model: "Groupwise") -> dict[str, Any]:
         "recalibrate": layer_to_dict(model.recalibrate),
         "experts": list(model.experts),
         **({} if model.missing is None else {"missing": model.missing}),
+        **({} if model.intervals is None else {"intervals": asdict(model.intervals)}),
     }
 
 
@@ -49,4 +52,6 @@ def arguments_from(fields: Mapping[str, Any]) -> dict[str, Any]:
     settings["loss"] = loss_from_dict(settings["loss"])
     settings["features"] = features_from_json(settings["features"])
     settings["recalibrate"] = layer_from_dict(settings["recalibrate"])
+    if settings["intervals"] is not None:
+        settings["intervals"] = Intervals(**settings["intervals"])
     return settings

@@ -26,6 +26,8 @@ class Loss:
     """Are labels and predictions vectors?"""
     ranged: ClassVar[bool] = True
     """Is the range of the labels known? Without it no certificate holds."""
+    intervals: ClassVar[bool] = False
+    """Are labels numbers of a known range, so that a prediction may have an interval around it?"""
     booleans: ClassVar[bool] = False
     """Are True and False labels, the same as 1 and 0?"""
     measure: ClassVar[str] = "label"

@@ -69,6 +69,7 @@ class _Real(_Ranged):
     """Labels and predictions are numbers of a range, and are scaled to [0, 1]."""
 
     convex: ClassVar[bool] = True
+    intervals: ClassVar[bool] = True
 
     def encode(self, label: object) -> Any:
         if type(label) is not float or not self.low <= label <= self.high:

@@ -7,25 +7,26 @@ from typing import Any
 import numpy as np
 
 from groupwise import archive
+from groupwise.accounts import Accounts
 from groupwise.configuration import arguments_from, configuration_of
-from groupwise.errors import ConfigurationError, FeatureError, TicketError, TooLargeError
+from groupwise.errors import FeatureError, TicketError, TooLargeError
 from groupwise.features import COLUMNS, AnyFeatures, Derived, Encoder, split
 from groupwise.features.declared import FieldKind
 from groupwise.features.experts import Experts
 from groupwise.groups import FrameMembership, Group, Groups, Member
+from groupwise.intervals import Intervals, as_intervals
 from groupwise.kernels import compiling
+from groupwise.layers import reduction_for
 from groupwise.learners.logged import Logged
 from groupwise.losses import Loss
 from groupwise.protocols import AnyAggregator, Awake, Play, Row
 from groupwise.reading import ReadFrame, frames_of, read_frame
-from groupwise.recalibration import AnyLayer, GapTable, as_layer, recalibration_table, reduction_for
+from groupwise.recalibration import AnyMap, as_layer
 from groupwise.registry import Registry
-from groupwise.regret.calibration import CalibrationTable, calibration_table
-from groupwise.regret.table import RegretTable, regret_table
 from groupwise.replaying import Figures, FrameReplay, joined, refuse_actions, run
 from groupwise.stream import Stream
 from groupwise.ticket import Settled, Ticket
-from groupwise.turns import LAST, Locked, Turn
+from groupwise.turns import LAST, Turn
 from groupwise.validation import (
     AnyLearner,
     as_aggregator,
@@ -41,7 +42,7 @@ from groupwise.validation import (
 KEY_BYTES = 16
 
 
-class Groupwise(Locked):
+class Groupwise(Accounts):
     """Predictions for a stream of individuals, with a regret guarantee for every group at once.
 
     One no-regret learner per group and one aggregator over the awake ones (Algorithm 1 of the
@@ -79,6 +80,9 @@ class Groupwise(Locked):
     experts : columns with predictions of other models, in the label's units; with log loss, of the
         probability of 1, or of the second class. Each is an expert of every group, and no feature
         unless named among these: ``model.regret(against=column)`` is what it loses less at most.
+    intervals : the share of labels that an interval around every prediction is to cover, such as
+        0.9, on every group; or ``gw.Intervals(...)``. Tickets have one then (``ticket.interval``),
+        and ``model.coverage()`` shows how often labels were inside.
     missing : "indicator" makes None and NaN in features a 0 with a 0/1 feature beside; else errors.
 
     >>> import groupwise as gw
@@ -118,9 +122,10 @@ class Groupwise(Locked):
         intersections: int | None = None,
         intercept: bool = True,
         max_levels: int | None = COLUMNS,
-        recalibrate: bool | AnyLayer | None = False,
+        recalibrate: bool | AnyMap | None = False,
         experts: Sequence[str] | None = None,
         missing: str | None = None,
+        intervals: float | Intervals | None = None,
     ) -> None:
         self.intersections = intersections
         self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
@@ -129,6 +134,7 @@ class Groupwise(Locked):
         self.learners = as_learners(learner, self.loss)
         self.aggregator = as_aggregator(aggregator, self.loss, play, clip)
         self.recalibrate = as_layer(recalibrate, self.loss, self.learners)
+        self.intervals = as_intervals(intervals, self.loss)
         self.experts = as_experts(experts, self.loss, self.learners)
         self.features = features
         self.indicators, self.intercept = indicators, intercept
@@ -146,7 +152,7 @@ class Groupwise(Locked):
             settings = play, clip, self.seed, width, bool(always_on), self._encoder.intercept
             learners = *self.learners, *map(Logged, self.experts)
             mixed = learners, self.aggregator, self.loss
-            self._reduction = reduction_for(self.recalibrate, *mixed, *settings)
+            self._reduction = reduction_for(self.recalibrate or self.intervals, *mixed, *settings)
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)
         self._key = os.urandom(KEY_BYTES)
@@ -302,77 +308,13 @@ class Groupwise(Locked):
         masses = self._registry.masses(new)
         self._reduction.reserve(awake.groups, len(row.names), numbers, masses)
 
-    # What was lost, and what can be said about it.
-
-    def regret(
-        self, largest: int | None = None, progress: bool = False, against: str | None = None
-    ) -> RegretTable:
-        """Regret and certificate of every group over the settled rounds.
-
-        ``largest`` asks only for so many groups: those with most rounds, the largest first.
-        ``progress`` shows a bar. Regret is to the best in hindsight, or ``against`` an expert.
-        """
-        with self.lock:
-            known = self._registry.names, len(self._encoder.names), self._version
-            return regret_table(self._reduction, *known, largest, progress, against)
-
-    def calibration(self, largest: int | None = None, of: Any = None) -> CalibrationTable:
-        """Calibration of every group, or of the ``largest``: of probabilities, as issued.
-
-        With three classes and more they are those ``of`` one of them.
-        """
-        with self.lock:
-            known = self.group_names, self._version
-            return calibration_table(self._reduction, *known, largest, of)
-
-    def recalibration(self, largest: int | None = None) -> RegretTable | GapTable:
-        """What recalibration promises on every group: regret to its best map, or its gap."""
-        with self.lock:
-            known = self.group_names, self._version, largest
-            return recalibration_table(self._reduction, *known)
-
-    def best_elsewhere(self, group: str, of: str) -> float:
-        """What the best action or policy of the group ``of`` would have lost on ``group``.
-
-        In hindsight, over the settled rounds and in the label's units, from the range's low end, as
-        ``best_loss`` in the regret table.
-        """
-        if not self._reduction.actions:
-            raise ConfigurationError(
-                "best_elsewhere compares actions or policies: it needs learners such as "
-                "learners.FTPL or learners.ContextualFTPL."
-            )
-        with self.lock:
-            first = self._registry.first
-            for name in (group, of):
-                if name not in first:
-                    raise ConfigurationError(f"No row of group {name!r} has been learned from yet.")
-            return self.loss.unit * self._reduction.elsewhere(first[group], first[of])
-
-    def loss_of(self, prediction: Any, y: Any) -> float:
-        """What a prediction loses on a label, scaled to [0, 1]."""
-        return self._reduction.loss_of(prediction, self.loss.encode(y))
-
-    def loss_of_ticket(self, ticket: Ticket, y: Any, expected: bool = False) -> float:
-        """What a ticket's prediction loses on a label, scaled to [0, 1]; perhaps in expectation."""
-        settlement = self._reduction.score(ticket.play, self.loss.encode(y))
-        return settlement.charged if expected else settlement.realised
-
-    def check_label(self, ticket: Ticket, y: Any) -> None:
-        """Raise LabelError where a ticket could not be settled with a label."""
-        self._reduction.check_label(ticket.play, self.loss.encode(y))
+    # What is known.
 
     @property
     def issued(self) -> int:
         """How many tickets were issued."""
         with self.lock:
             return self._next
-
-    @property
-    def group_names(self) -> list[str]:
-        """The groups that were seen so far, in the order they appeared."""
-        with self.lock:
-            return list(self._registry.names)
 
     @property
     def feature_names(self) -> list[str]:

@@ -103,6 +103,11 @@ class _PartialFeedback:
                 "The model has issued tickets already. Wrap a fresh one: from its first round on "
                 "it must learn from explored rounds alone."
             )
+        if model.intervals is not None:
+            raise ConfigurationError(
+                "Intervals promise something of every label, and here few are seen: leave "
+                "intervals out."
+            )
         if horizon is not None and not (is_finite(horizon, int) and horizon > 0):
             raise ConfigurationError(
                 f"horizon must be a positive whole number or None, not {horizon!r}."

@@ -95,14 +95,15 @@ class Play(NamedTuple):
         return probabilities
 
 
-class Recalibrated(NamedTuple):
-    """A play that went through a layer over the model (``groupwise.recalibration``)."""
+class Layered(NamedTuple):
+    """A play that went through a layer over the model (``groupwise.layers``)."""
 
     prediction: float
     before: Play
     """The play of the model itself."""
-    after: Play | None
-    """How the layer mixed what is predicted; None where it does not mix."""
+    after: Any
+    """How the layer mixed what is predicted, None where it does not mix; or half the width of the
+    interval around it, a float."""
 
     @property
     def said(self) -> Any:

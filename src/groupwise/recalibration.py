@@ -1,11 +1,8 @@
-"""Recalibration: a layer over Algorithm 1 that turns its probability p into what is predicted, q.
+"""Recalibration: layers over Algorithm 1 that turn its probability p into what is predicted, q.
 
 There are two. ``learners.platt.Platt`` learns a map of the logit for every group, a learner like
 any other, and mixes the maps of the awake groups by Algorithm 1 once more. :class:`Gap` adds an
 offset to the logit for every group, and with it drives the group's mean gap to 0.
-
-A layer depends on p alone, so that it comes after everything else: in single rounds after the play,
-in whole stretches after those of the model. A label that comes late finds the p of its ticket.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from groupwise.arrays import Index, Vector
-from groupwise.classes import reduction_for as plain
 from groupwise.errors import ConfigurationError, is_finite, named
 from groupwise.kernels import recalibration
 from groupwise.kernels.cells import Cells, of_matrix
@@ -23,8 +19,8 @@ from groupwise.kernels.losses import LOG, value
 from groupwise.kernels.stretch import addressed
 from groupwise.learners.platt import Platt
 from groupwise.losses import Log, Loss
-from groupwise.protocols import AnyAggregator, Awake, Play, Recalibrated, Row, Settlement
-from groupwise.reduction import NONE, Reduction
+from groupwise.protocols import Awake, Layered, Play, Row, Settlement
+from groupwise.reduction import Reduction
 from groupwise.regret.calibration import bins_for
 from groupwise.regret.printed import Printed
 from groupwise.regret.table import RegretTable, in_order, regret_table
@@ -33,10 +29,10 @@ from groupwise.stream import Chunk, Outcome, Stream, Work
 from groupwise.validation import as_aggregator
 
 FEATURES = ("logit", "one")
-PREFIX = "recalibration."
-"""What the names of a layer's arrays begin with in a file."""
 _PLACES = np.arange(len(FEATURES))
 FASTEST = 10.0
+PREFIX = "recalibration."
+"""What the names of a layer's arrays begin with in a file."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +68,11 @@ class Gap:
             )
 
 
-AnyLayer = Platt | Gap
+AnyMap = Platt | Gap
 KINDS = {kind.__name__: kind for kind in (Platt, Gap)}
 
 
-def as_layer(recalibrate: Any, loss: Loss, learners: Sequence[Any]) -> AnyLayer | None:
+def as_layer(recalibrate: Any, loss: Loss, learners: Sequence[Any]) -> AnyMap | None:
     """The layer that ``recalibrate`` asks for, checked; None where it asks for none."""
     if recalibrate is None or recalibrate is False:
         return None
@@ -91,25 +87,27 @@ def as_layer(recalibrate: Any, loss: Loss, learners: Sequence[Any]) -> AnyLayer 
     if recalibrate is True:
         bounds = [one.bound for one in learners if hasattr(one, "bound")]
         return Platt(bound=max(bounds, default=Platt.bound))
-    if not isinstance(recalibrate, AnyLayer):
+    if not isinstance(recalibrate, AnyMap):
         raise ConfigurationError(
             f"recalibrate={recalibrate!r}: give True, gw.Platt(...), gw.Gap(...) or False."
         )
     return recalibrate
 
 
-def layer_to_dict(layer: AnyLayer | None) -> dict[str, Any] | None:
+def layer_to_dict(layer: AnyMap | None) -> dict[str, Any] | None:
     """The layer by name and parameters, for files."""
     return None if layer is None else {"type": type(layer).__name__, **asdict(layer)}
 
 
-def layer_from_dict(fields: Mapping[str, Any] | None) -> AnyLayer | None:
+def layer_from_dict(fields: Mapping[str, Any] | None) -> AnyMap | None:
     """The layer that :func:`layer_to_dict` wrote."""
     return None if fields is None else named(KINDS, fields, "recalibration")
 
 
 class PlattLayer:
     """Algorithm 1 on rows (logit p, 1)."""
+
+    prefix: ClassVar[str] = PREFIX
 
     def __init__(self, kind: Platt, loss: Log, seed: int, always_on: bool) -> None:
         self.bound = kind.bound
@@ -140,7 +138,7 @@ class PlattLayer:
         awake: Awake,
         p: float,
         label: float,
-        late: Recalibrated | None,
+        late: Layered | None,
         stands_for: float,
     ) -> None:
         """Learn from the label of p; ``late`` is what was issued, where others came since."""
@@ -165,7 +163,7 @@ class PlattLayer:
         """Regret against the best map of every group."""
         return regret_table(self.reduction, names, len(FEATURES), settled, largest)
 
-    def score(self, play: Recalibrated, label: float) -> Settlement:
+    def score(self, play: Layered, label: float) -> Settlement:
         """What was lost by what was issued."""
         assert play.after is not None
         return self.reduction.score(play.after, label)
@@ -190,6 +188,8 @@ class PlattLayer:
 class GapLayer:
     """An offset for every group."""
 
+    prefix: ClassVar[str] = PREFIX
+
     def __init__(self, kind: Gap, loss: Log) -> None:
         self.loss, self.rate = loss, kind.rate
         parameters = np.array([kind.rate, loss.scale, *loss.advice_range])
@@ -206,7 +206,7 @@ class GapLayer:
         awake: Awake,
         p: float,
         label: float,
-        late: Recalibrated | None,
+        late: Layered | None,
         stands_for: float,
     ) -> None:
         """Learn from the label of p; ``late`` is what was issued, where others came since."""
@@ -244,7 +244,7 @@ class GapLayer:
             )
         return GapTable(rows, self.rate, settled)
 
-    def score(self, play: Recalibrated, label: float) -> Settlement:
+    def score(self, play: Layered, label: float) -> Settlement:
         """What was lost by what was issued."""
         q = play.prediction
         loss = float(value(LOG, self.loss.scale, q, label))
@@ -290,119 +290,3 @@ class GapTable(Printed):
     def remarks(self) -> list[str]:
         """How to read it."""
         return [f"{self.settled} settled rounds; the offset is −{self.rate:g} times the gap."]
-
-
-class RecalibratedReduction(Reduction):
-    """Algorithm 1 with a layer over it.
-
-    Regret is that of what is predicted: to the terms of a certificate comes what the layer has lost
-    more than the predictions before it, as measured (below 0 where it has gained).
-    """
-
-    def __init__(
-        self,
-        layer: AnyLayer,
-        learners: Sequence[Any],
-        aggregator: AnyAggregator,
-        loss: Loss,
-        play: str | None = None,
-        clip: bool = True,
-        seed: int = 0,
-        width: int = 0,
-        always_on: bool = False,
-        intercept: bool = False,
-    ) -> None:
-        settings = play, clip, seed, width, always_on, intercept
-        super().__init__(learners, aggregator, loss, *settings)
-        assert isinstance(loss, Log)
-        self.layer: PlattLayer | GapLayer = (
-            PlattLayer(layer, loss, seed, always_on)
-            if isinstance(layer, Platt)
-            else GapLayer(layer, loss)
-        )
-        self.bins = None  # the layer has those of what is predicted
-        self._hand_over()
-
-    @property
-    def issued_bins(self) -> Store | None:
-        """Those of what was predicted."""
-        return self.layer.bins
-
-    def issued_loss(self, group: int) -> float | None:
-        """The scaled loss of what was predicted."""
-        return self.layer.lost(group)
-
-    def predict(self, number: int, awake: Awake, row: Row) -> Any:
-        """Steps (a) and (b), and the layer. Changes nothing."""
-        before = super().predict(number, awake, row)
-        issued, after = self.layer.issue(number, awake, before.prediction)
-        return Recalibrated(issued, before, after)
-
-    def learn(self, number: int, awake: Awake, row: Row, label: Any, late: Any = None) -> Any:
-        """Step (c), and the layer's."""
-        p = super().learn(number, awake, row, label, None if late is None else late.before)
-        if late is not None:
-            p = late.before.prediction
-        self.layer.learn(number, awake, p, label, late, self.stands_for)
-        return p
-
-    def follow_up(self, work: Work, baseline: int) -> Outcome:
-        """The layer, over the rows of a chunk that are settled."""
-        outcome = self.layer.run(work, baseline)
-        said = {"advice": work.outcome.advice, "probabilities": work.outcome.probabilities}
-        return outcome._replace(**said)
-
-    def score(self, play: Any, label: Any) -> Settlement:
-        """The losses of an earlier play on its label. Changes nothing."""
-        if isinstance(play, Recalibrated):
-            return self.layer.score(play, label)
-        return super().score(play, label)
-
-    def reserve(
-        self,
-        groups: Index,
-        features: int,
-        new: Index = NONE,
-        masses: Sequence[float] | Vector = (),
-    ) -> None:
-        """Make room, for the layer too."""
-        super().reserve(groups, features, new, masses)
-        self.layer.reserve(groups, new, masses)
-
-    def restart(self) -> None:
-        """Make everybody forget, as if no label had come."""
-        super().restart()
-        self.layer.restart()
-
-    def save(self, groups: int, features: int) -> dict[str, Any]:
-        """Everything that was learned and recorded, as arrays by name."""
-        layer = {f"{PREFIX}{name}": array for name, array in self.layer.save(groups).items()}
-        return super().save(groups, features) | layer
-
-    def load(self, arrays: dict[str, Any], groups: int, features: int) -> None:
-        """Take over what :meth:`save` gave."""
-        own, layer = parts_of(arrays)
-        super().load(own, groups, features)
-        self.layer.load(layer, groups)
-
-
-def parts_of(arrays: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arrays of a model itself and those of its layer, by the names they have there."""
-    layer = {k.removeprefix(PREFIX): a for k, a in arrays.items() if k.startswith(PREFIX)}
-    return {k: a for k, a in arrays.items() if not k.startswith(PREFIX)}, layer
-
-
-def reduction_for(layer: AnyLayer | None, *parts: Any) -> Reduction:
-    """Algorithm 1 of these parts, with a layer over it where there is one."""
-    return plain(*parts) if layer is None else RecalibratedReduction(layer, *parts)
-
-
-def recalibration_table(
-    reduction: Reduction, names: list[str], settled: int, largest: int | None = None
-) -> RegretTable | GapTable:
-    """What the layer of a model promises on every group."""
-    if not isinstance(reduction, RecalibratedReduction):
-        raise ConfigurationError(
-            "This model does not recalibrate: make it with recalibrate=True, for probabilities."
-        )
-    return reduction.layer.table(names, settled, largest)

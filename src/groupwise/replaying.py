@@ -15,14 +15,16 @@ from groupwise.class_names import ClassName
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
 from groupwise.features.experts import Experts
 from groupwise.groups import ALWAYS_ON, FrameMembership
+from groupwise.intervals import CoverageTable, Intervals, as_intervals, ends_of
 from groupwise.kernels import cells, compiling
 from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import compress
+from groupwise.layers import coverage_table, recalibration_table, reduction_for
 from groupwise.learners.logged import Logged
 from groupwise.losses import Loss
 from groupwise.progress import progress_bar
 from groupwise.protocols import AnyAggregator
-from groupwise.recalibration import AnyLayer, GapTable, as_layer, recalibration_table, reduction_for
+from groupwise.recalibration import AnyMap, GapTable, as_layer
 from groupwise.reduction import Reduction
 from groupwise.regret.calibration import CalibrationTable, calibration_table
 from groupwise.regret.curves import Curve, Recorder, moments
@@ -51,6 +53,7 @@ class Figures(NamedTuple):
     expected_loss: Vector
     advice: Vector | None
     weights: Vector | None
+    interval: Vector | None
 
 
 def run(
@@ -60,6 +63,7 @@ def run(
     rows, entries = shape
     reduction, loss = stream.reduction, stream.reduction.loss
     realised, expected = np.empty(rows), np.empty(rows)
+    halves: list[Vector] = []
     prediction = np.empty(rows if loss.classes is None else (rows, len(loss.classes)))
     room = reduction.room(0, entries)[1], np.empty((entries, reduction.experts))
     kept = {item: part for item, part in zip(KEEP, room, strict=True) if item in keep}
@@ -72,6 +76,8 @@ def run(
             prediction[part] = outcome.prediction
             expected[part] = outcome.expected
             realised[part] = outcome.realised
+            if outcome.halves.size:
+                halves.append(outcome.halves)
             last = entry + len(outcome.advice)
             for item, values in zip(KEEP, (outcome.advice, outcome.probabilities), strict=True):
                 if item in kept:
@@ -90,6 +96,7 @@ def run(
         loss.unit * expected,
         flat(loss.decode_many(kept["advice"])) if "advice" in kept else None,
         flat(kept["weights"]) if "weights" in kept else None,
+        ends_of(loss, prediction, np.concatenate(halves)) if halves else None,
     )
 
 
@@ -117,7 +124,8 @@ class FrameReplay:
     ``loss`` is that of the prediction, ``expected_loss`` its expectation over the aggregator's
     draw. ``groups(t)`` are the awake groups of row t. ``path`` says which way was taken: "compiled"
     or "python". Where the loss names classes, ``prediction`` has a column for each of ``classes``.
-    Regret is the model's: ``model.regret()``.
+    ``interval`` has the ends of the intervals, where the model issues such: NaN where one is empty,
+    or nobody is awake. Regret is the model's: ``model.regret()``.
     """
 
     prediction: Vector
@@ -126,6 +134,7 @@ class FrameReplay:
     path: str
     memberships: tuple[FrameMembership, ...]
     classes: Sequence[ClassName] | None = None
+    interval: Vector | None = None
 
     def groups(self, row: int) -> list[str]:
         """The names of the groups that a row was in."""
@@ -143,7 +152,10 @@ def joined(reduction: Reduction, found: Sequence[tuple[Figures, FrameMembership]
     prediction, loss, expected = (np.concatenate([one[i] for one, _ in found]) for i in range(3))
     memberships = tuple(membership for _, membership in found)
     about = path_of(reduction), memberships, reduction.loss.classes
-    return FrameReplay(prediction, loss, expected, *about)
+    issued = [one.interval for one, _ in found if one.interval is not None]
+    return FrameReplay(
+        prediction, loss, expected, *about, np.concatenate(issued) if issued else None
+    )
 
 
 # Arrays.
@@ -174,7 +186,8 @@ class Replay:
     of the membership, row by row (CSR order), and a column per learner where there are several,
     then per expert; None where not kept. ``path`` says which way was taken: "compiled" or "python".
     Where the loss names classes, ``prediction`` has a column for each of ``classes``, and
-    ``advice`` a last axis.
+    ``advice`` a last axis. ``interval`` has the ends of the intervals, or is None; see
+    :class:`FrameReplay`.
     """
 
     prediction: Vector
@@ -182,6 +195,7 @@ class Replay:
     expected_loss: Vector
     advice: Vector | None
     weights: Vector | None
+    interval: Vector | None
     names: tuple[str, ...]
     path: str
     classes: Sequence[ClassName] | None
@@ -201,6 +215,10 @@ class Replay:
     def recalibration(self) -> RegretTable | GapTable:
         """What recalibration promises on every group: regret to its best map, or its gap."""
         return recalibration_table(self._reduction, list(self.names), self._inputs.labels.size)
+
+    def coverage(self) -> CoverageTable:
+        """How often the labels of every group were in their intervals."""
+        return coverage_table(self._reduction, list(self.names), self._inputs.labels.size)
 
     def curves(self, points: int = 100) -> dict[str, Curve]:
         """Regret and certificate over time, per group, at ``points`` evenly spaced moments.
@@ -241,8 +259,9 @@ def replay(
     jobs: int | None = None,
     keep: Sequence[str] = KEEP,
     progress: bool = False,
-    recalibrate: bool | AnyLayer | None = False,
+    recalibrate: bool | AnyMap | None = False,
     experts: Mapping[str, ArrayLike] | None = None,
+    intervals: float | Intervals | None = None,
 ) -> Replay:
     """Run Algorithm 1 over a whole stream of arrays, taken as they are.
 
@@ -253,7 +272,8 @@ def replay(
     y : T labels within the loss's range, or names of its classes.
     membership : T × N, dense or scipy sparse, each entry in [0, 1]; an always-on column is yours to
         give. The baseline is the column named "always_on", or else the first that is always 1.
-    learner, aggregator, loss, play, clip, seed, recalibrate : as in :class:`groupwise.Groupwise`.
+    learner, aggregator, loss, play, clip, seed, recalibrate, intervals : as in
+        :class:`groupwise.Groupwise`.
     prior : a positive mass per group; 1 by default, or for the baseline 4 as in ``Groupwise``.
     names : the groups' names; "0", "1", … by default.
     jobs : threads; one per core by default. The numbers do not depend on it.
@@ -282,6 +302,7 @@ def replay(
     chosen = as_aggregator(aggregator, loss, play, clip)
     masses = _masses(prior, len(names), baseline, mass_of_everybody(learners))
     seed, layer = checked_seed(seed), as_layer(recalibrate, loss, learners)
+    over = layer or as_intervals(intervals, loss)
     logged = Experts(as_experts(list(theirs), loss, learners), loss, clip)
     inputs = inputs._replace(logged=logged.of_arrays(theirs, inputs.labels.size))
     everyone = *learners, *map(Logged, logged.columns)
@@ -289,7 +310,7 @@ def replay(
     width = len(inputs.feature_names)
 
     def start(jobs: int | None) -> Stream:
-        reduction = reduction_for(layer, everyone, chosen, loss, play, clip, seed)
+        reduction = reduction_for(over, everyone, chosen, loss, play, clip, seed)
         refuse_actions(reduction)
         reduction.reserve(everybody, width, everybody, masses)
         return Stream(reduction, baseline, 0, jobs)

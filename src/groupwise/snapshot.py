@@ -21,11 +21,11 @@ from groupwise.kernels.hindsight import HELD, TOGETHER
 from groupwise.kernels.prod import LOW
 from groupwise.kernels.reference import LEAST_WEIGHT
 from groupwise.kernels.sketch import MISSING
+from groupwise.layers import parts_of
 from groupwise.learners.ridge import FADED
 from groupwise.losses import Square, Widened
 from groupwise.model import KEY_BYTES, Groupwise
 from groupwise.partial_feedback import KINDS
-from groupwise.recalibration import parts_of
 
 MANY = 1 << 20
 """Rows that are taken to be in sums of which it is not known."""

@@ -39,6 +39,7 @@ def rows_at_a_time(reduction: Reduction, groups: int, features: int) -> int:
 
 
 NONE: Vector = np.zeros((0, 0))
+NOTHING: Vector = np.zeros(0)
 
 
 class Chunk(NamedTuple):
@@ -63,6 +64,8 @@ class Outcome(NamedTuple):
     realised: Vector
     advice: Vector
     probabilities: Vector
+    halves: Vector = NOTHING
+    """Half the widths of the intervals, where there are such; NaN in rows where nobody is awake."""
 
 
 class Work:
@@ -184,7 +187,7 @@ class Stream:
                 self._settle_all(work)
         self.number = work.number + work.labels.size
         outcome = self.reduction.follow_up(work, self.baseline)
-        prediction, _, _, advice, odds = outcome
+        prediction, _, _, advice, odds = outcome[:5]
         prediction = shown(self.reduction.loss, work.indptr, prediction, advice, odds)
         done(outcome._replace(prediction=prediction))
 
@@ -193,7 +196,7 @@ class Stream:
         rows = work.indptr, work.groups, work.weights, work.labels
         losses = np.empty_like(work.outcome.probabilities)
         numbers = work.number, self.baseline, self.reduction.nobody
-        settled = self.reduction.settle_stream(*rows, *numbers, *work.outcome, losses)
+        settled = self.reduction.settle_stream(*rows, *numbers, *work.outcome[:5], losses)
         if settled < work.labels.size:
             work.reached = settled
             part = slice(*work.indptr[settled : settled + 2])

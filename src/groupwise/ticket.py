@@ -19,8 +19,9 @@ from groupwise.classes import shown_one
 from groupwise.errors import TicketError
 from groupwise.groups import Member
 from groupwise.groups.values import as_float, is_missing, value_name
+from groupwise.intervals import interval_of
 from groupwise.losses import Loss, loss_from_dict
-from groupwise.protocols import Awake, Play, Recalibrated, Row
+from groupwise.protocols import Awake, Layered, Play, Row
 
 SIGNATURE_BYTES = 16
 SHORT_BYTES = 8
@@ -78,6 +79,14 @@ class Ticket:
     def prediction(self) -> Any:
         """The prediction, in the label's units."""
         return shown_one(self.loss, self.play)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval around the prediction, in the label's units; None where there is none.
+
+        With ``intervals`` there is one unless nobody is awake, or it is empty.
+        """
+        return interval_of(self.loss, self.play)
 
     @property
     def names(self) -> list[str]:
@@ -196,8 +205,8 @@ class Ticket:
 
 def play_to_dict(play: Any) -> dict[str, Any]:
     """A play as JSON keeps it."""
-    if isinstance(play, Recalibrated):
-        after = None if play.after is None else play_to_dict(play.after)
+    if isinstance(play, Layered):
+        after = play_to_dict(play.after) if isinstance(play.after, Play) else play.after
         before = play_to_dict(play.before)
         return {"prediction": play.prediction, "before": before, "after": after}
     action = play.prediction
@@ -214,8 +223,12 @@ def play_to_dict(play: Any) -> dict[str, Any]:
 def play_from_dict(fields: Mapping[str, Any]) -> Any:
     """The play that :func:`play_to_dict` wrote."""
     if "before" in fields:
-        after = None if fields["after"] is None else play_from_dict(fields["after"])
-        return Recalibrated(float(fields["prediction"]), play_from_dict(fields["before"]), after)
+        after = fields["after"]
+        if isinstance(after, Mapping):
+            after = play_from_dict(after)
+        elif after is not None and type(after) is not float:
+            raise TypeError("half a width is a number")
+        return Layered(float(fields["prediction"]), play_from_dict(fields["before"]), after)
     action = _numbers(fields["prediction"])
     if "said" in fields:
         said = _numbers(fields["said"]).astype(np.float64)

@@ -291,3 +291,25 @@ class TestPipelines:
                 assert other.predict_one(row) == expected
                 other.learn_one(row, label)
         assert all(table(other) == table(model) for other in others)
+
+
+class TestIntervals:
+    def test_asking_for_both_is_one_prediction(self):
+        model = GroupwiseRegressor(["sex"], range=(0, 1), intervals=0.9)
+        row = {"sex": "male", "age": 0.3}
+        prediction, interval = model.predict_one(row), model.predict_interval_one(row)
+        assert model.model.issued == 1
+        assert interval is not None
+        assert interval[0] <= prediction <= interval[1]
+        model.predict_interval_one(row)
+        assert model.model.issued == 2
+        model.learn_one(row, 0.4)
+        model.learn_one(row, 0.5)
+        assert model.coverage()["sex=male"]["rounds"] == 2.0
+
+    def test_there_are_none_unless_asked_for(self):
+        row = {"sex": "male", "age": 0.3}
+        with pytest.raises(gw.errors.ConfigurationError, match="give intervals"):
+            GroupwiseRegressor(["sex"], range=(0, 1)).predict_interval_one(row)
+        with pytest.raises(gw.errors.ConfigurationError, match="range=\\(low, high\\)"):
+            GroupwiseRegressor(["sex"], intervals=0.9).predict_interval_one(row)

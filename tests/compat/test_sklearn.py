@@ -230,3 +230,24 @@ class TestTools:
         row = frame.iloc[0].to_dict()
         restored = gw.load(tmp_path / "model.gw")
         assert restored.predict_one(row) == model.predict(frame[:1])[0]
+
+
+class TestIntervals:
+    def test_they_are_the_model_s(self):
+        rng = np.random.default_rng(0)
+        X = np.column_stack([rng.integers(0, 2, 400), rng.random((400, 2))])
+        y = np.clip(X[:, 1] + 0.1 * rng.normal(size=400) * (1 + 2 * X[:, 0]), -1, 2)
+        regressor = GroupwiseRegressor(groups=[0], range=(-1, 2), intervals=0.8).fit(X, y)
+        found, predictions = regressor.predict_interval(X[:50]), regressor.predict(X[:50])
+        assert found.shape == (50, 2)
+        assert ((found[:, 0] <= predictions) & (predictions <= found[:, 1])).all()
+        wide = np.diff(found[X[:50, 0] == 1]).mean()
+        assert wide > np.diff(found[X[:50, 0] == 0]).mean()
+        assert abs(regressor.coverage()["always_on"]["error"]) < 0.05
+
+    def test_there_are_none_unless_asked_for(self):
+        X, y = np.ones((5, 1)), np.zeros(5)
+        with pytest.raises(gw.errors.ConfigurationError, match="give intervals"):
+            GroupwiseRegressor(range=(0, 1)).fit(X, y).predict_interval(X)
+        with pytest.raises(gw.errors.ConfigurationError, match="range="):
+            GroupwiseRegressor(intervals=0.9).fit(X, y)

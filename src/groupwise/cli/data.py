@@ -15,6 +15,7 @@ from groupwise.cli.options import (
     FeaturesText,
     GroupsText,
     Intersections,
+    Interval,
     Jobs,
     LabelRange,
     LearnerName,
@@ -58,6 +59,7 @@ def run(
     learner: LearnerName = None,
     aggregator: AggregatorName = None,
     intersections: Intersections = None,
+    interval: Interval = None,
     no_intercept: NoIntercept = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")] = Path(
         "groupwise-run"
@@ -98,6 +100,7 @@ def run(
         learner=learner,
         aggregator=aggregator,
         intersections=intersections,
+        interval=interval,
         intercept=False if no_intercept else None,
     ) as (found, plan):
         warn(*plan.warnings)
@@ -130,6 +133,7 @@ def init(
     table: TableName = None,
     missing: Missing = None,
     skip_bad: SkipBad = False,
+    interval: Interval = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE.toml", help="Write it there, not to standard output."),
@@ -160,6 +164,7 @@ def init(
         table=table,
         missing=missing,
         skip_bad=skip_bad,
+        interval=interval,
     ) as (_, plan):
         notes = (*plan.notes, *plan.warnings)
     text = plan.toml(notes)
@@ -203,6 +208,7 @@ def compare(
     learner: LearnerName = None,
     aggregator: AggregatorName = None,
     intersections: Intersections = None,
+    interval: Interval = None,
     no_intercept: NoIntercept = False,
     out: Annotated[
         Path | None,
@@ -243,6 +249,7 @@ def compare(
         learner=learner,
         aggregator=aggregator,
         intersections=intersections,
+        interval=interval,
         intercept=False if no_intercept else None,
     ) as (found, plan):
         warn(*plan.warnings)

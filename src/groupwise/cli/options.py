@@ -197,6 +197,16 @@ Intersections = Annotated[
         metavar="2", help="2 adds the intersection of every two groups.", show_default=False
     ),
 ]
+Interval = Annotated[
+    float | None,
+    typer.Option(
+        "--interval",
+        metavar="SHARE",
+        help="Put an interval around every prediction that covers this share of the labels on "
+        "every group, such as 0.9; for labels that are numbers.",
+        show_default=False,
+    ),
+]
 NoIntercept = Annotated[
     bool,
     typer.Option("--no-intercept", help="Add no feature that is 1 in every row."),

@@ -9,6 +9,7 @@ import numpy as np
 from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.groups import Group, by
+from groupwise.intervals import Intervals
 from groupwise.losses import Loss, Square, Unbounded
 from groupwise.model import Groupwise
 from groupwise.protocols import AnyAggregator
@@ -66,7 +67,12 @@ class Adapter:
             intercept=self.intercept,
             clip=loss.ranged,
             seed=self.seed,
+            **self._more(),
         )
+
+    def _more(self) -> dict[str, Any]:
+        """Further arguments of the model."""
+        return {}
 
 
 class Regression(Adapter):
@@ -82,13 +88,23 @@ class Regression(Adapter):
         indicators: bool = True,
         intercept: bool = True,
         seed: int = 0,
+        intervals: float | Intervals | None = None,
     ) -> None:
         super().__init__(groups, learner, aggregator, features, indicators, intercept, seed)
         self.range = range
+        self.intervals = intervals
+
+    def _more(self) -> dict[str, Any]:
+        """Intervals, if there are such."""
+        return {"intervals": self.intervals}
 
     def _loss(self) -> Loss:
         """Square loss on the range, if there is one."""
         if self.range is None:
+            if self.intervals is not None:
+                raise ConfigurationError(
+                    "Intervals need the range of the labels: give range=(low, high)."
+                )
             return Unbounded()
         try:
             low, high = self.range

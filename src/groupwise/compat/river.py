@@ -13,6 +13,7 @@ from groupwise.compat import TARGET, Adapter, Regression, widened
 from groupwise.errors import ConfigurationError, is_finite
 from groupwise.extras import needed_by
 from groupwise.groups import Group
+from groupwise.intervals import CoverageTable, Intervals
 from groupwise.losses import Log, Loss
 from groupwise.model import Groupwise
 from groupwise.protocols import AnyAggregator
@@ -41,6 +42,7 @@ class Remembering(Adapter):
         self.outstanding = outstanding
         self._tickets: dict[int, tuple[Hashable, Ticket]] = {}
         self._places: dict[Hashable, deque[int]] = {}
+        self._latest: tuple[str, Hashable] | None = None
 
     def _loss(self) -> Loss:
         """The loss that the parameters describe."""
@@ -72,6 +74,15 @@ class Remembering(Adapter):
             self._let_go(oldest)
         return ticket
 
+    def _asked(self, x: Mapping[Any, Any], what: str) -> Ticket:
+        """The ticket for a row; the last one where it was just asked for something else of it."""
+        key, latest = _key(x), self._latest
+        self._latest = what, key
+        if latest is not None and latest[0] != what and latest[1] == key and key in self._places:
+            self._latest = None
+            return self._tickets[self._places[key][-1]][1]
+        return self._predict(x)
+
     def _learn(self, x: Mapping[Any, Any], y: Any) -> None:
         """Settle the oldest ticket for an equal row, or else one that is made now."""
         key = _key(x)
@@ -80,6 +91,7 @@ class Remembering(Adapter):
             self._let_go(key)
         else:
             self.model.learn_one(_row(x), y)
+        self._latest = None
 
     def _learn_frame(self, X: "pd.DataFrame", labels: NDArray[Any]) -> None:
         """The same for a frame's rows, one after another in its order."""
@@ -93,6 +105,7 @@ class Remembering(Adapter):
         elif len(X):
             frame = X.rename(columns=str)
             self.model.replay(frame[sorted(frame.columns)].assign(**{TARGET: labels}), TARGET)
+        self._latest = None
 
     def _let_go(self, key: Hashable) -> None:
         """Forget the oldest prediction for this row."""
@@ -128,6 +141,8 @@ class GroupwiseRegressor(Regression, Remembering, base.MiniBatchRegressor):
     seed : names all the randomness there is.
     outstanding : how many predictions are remembered until their labels come; the oldest are let
         go first.
+    intervals : the share of labels that ``predict_interval_one`` is to cover on every group, such
+        as 0.9; it needs a range.
 
     >>> from groupwise.compat.river import GroupwiseRegressor
     >>> from river import datasets, evaluate, metrics, preprocessing
@@ -152,14 +167,29 @@ class GroupwiseRegressor(Regression, Remembering, base.MiniBatchRegressor):
         intercept: bool = True,
         seed: int = 0,
         outstanding: int = 1_000,
+        intervals: float | Intervals | None = None,
     ) -> None:
-        super().__init__(groups, range, learner, aggregator, features, indicators, intercept, seed)
+        settings = groups, range, learner, aggregator, features, indicators, intercept, seed
+        super().__init__(*settings, intervals)
         self._start(outstanding)
         self.label_range: tuple[float, float] | None = None
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The prediction for a row."""
-        return float(self._predict(x).prediction)
+        return float(self._asked(x, "prediction").prediction)
+
+    def predict_interval_one(self, x: dict[Any, Any]) -> tuple[float, float] | None:
+        """The interval around it; None where it is empty.
+
+        Asking for both, one right after the other, is one prediction.
+        """
+        if self.intervals is None:
+            raise ConfigurationError("There are no intervals: give intervals=0.9.")
+        return self._asked(x, "interval").interval
+
+    def coverage(self) -> CoverageTable:
+        """How often the labels of every group were in their intervals."""
+        return self.model.coverage()
 
     def learn_one(self, x: dict[Any, Any], y: float) -> None:
         """Learn from a row's label."""
@@ -239,7 +269,6 @@ class GroupwiseClassifier(Remembering, base.MiniBatchClassifier):
         super().__init__(groups, learner, aggregator, features, indicators, intercept, seed)
         self.classes = classes
         self._start(outstanding)
-        self._latest: tuple[str, Hashable] | None = None
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of every class for a row."""
@@ -253,7 +282,6 @@ class GroupwiseClassifier(Remembering, base.MiniBatchClassifier):
     def learn_one(self, x: dict[Any, Any], y: ClassName) -> None:
         """Learn from a row's class."""
         self._learn(x, y)
-        self._latest = None
 
     def predict_proba_many(self, X: "pd.DataFrame") -> "pd.DataFrame":
         """The probability of every class, a column for each, for the rows of a frame."""
@@ -272,7 +300,6 @@ class GroupwiseClassifier(Remembering, base.MiniBatchClassifier):
     def learn_many(self, X: "pd.DataFrame", y: "pd.Series") -> None:
         """Learn from the classes of a frame's rows, one after another in its order."""
         self._learn_frame(X, np.asarray(y, dtype=object))
-        self._latest = None
 
     def calibration(self) -> CalibrationTable:
         """Calibration of every group, of the probabilities whose labels came."""
@@ -291,14 +318,7 @@ class GroupwiseClassifier(Remembering, base.MiniBatchClassifier):
 
     def _shares(self, x: Mapping[Any, Any], what: str) -> dict[ClassName, float]:
         """The probabilities for a row; those just given where they were asked for otherwise."""
-        key, latest = _key(x), self._latest
-        self._latest = what, key
-        if latest is not None and latest[0] != what and latest[1] == key and key in self._places:
-            self._latest = None
-            ticket = self._tickets[self._places[key][-1]][1]
-        else:
-            ticket = self._predict(x)
-        return dict(ticket.prediction)
+        return dict(self._asked(x, what).prediction)
 
 
 def _row(x: Mapping[Any, Any]) -> dict[str, Any]:

@@ -14,10 +14,12 @@ from groupwise.arrays import Vector
 from groupwise.compat import TARGET, Adapter, Regression, widened
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.extras import needed_by
+from groupwise.intervals import CoverageTable
 from groupwise.losses import Log, Loss
 from groupwise.model import Groupwise
 from groupwise.regret.calibration import CalibrationTable
 from groupwise.regret.table import RegretTable
+from groupwise.ticket import Ticket
 
 with needed_by("The adapter for scikit-learn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -81,11 +83,14 @@ class Fitting(Adapter):
                 model.learn_one(row, label)
         self.model_: Groupwise = model
 
+    def _previews(self, X: Any) -> Iterator[Ticket]:
+        """The tickets that the model would issue for each row now."""
+        check_is_fitted(self)
+        return map(self.model_.preview, self._rows(self._table(X, reset=False)))
+
     def _predictions(self, X: Any) -> list[Any]:
         """What the model would predict for each row now."""
-        check_is_fitted(self)
-        rows = self._rows(self._table(X, reset=False))
-        return [self.model_.predict_one(row) for row in rows]
+        return [ticket.prediction for ticket in self._previews(X)]
 
     def _name(self, column: Any) -> Any:
         """The name of a column given by number."""
@@ -140,6 +145,8 @@ class GroupwiseRegressor(Regression, Fitting, RegressorMixin, BaseEstimator):  #
     indicators : whether each group is a 0/1 feature as well.
     intercept : whether to add a feature that is 1 in every row.
     seed : names all the randomness there is.
+    intervals : the share of labels that ``predict_interval`` is to cover on every group, such as
+        0.9; it needs a range.
 
     Attributes
     ----------
@@ -175,6 +182,18 @@ class GroupwiseRegressor(Regression, Fitting, RegressorMixin, BaseEstimator):  #
     def predict(self, X: Any) -> Vector:
         """What the model would predict for each row now."""
         return np.array(self._predictions(X), dtype=float)
+
+    def predict_interval(self, X: Any) -> Vector:
+        """The ends of each row's interval now, in two columns; NaN where it is empty."""
+        found = [ticket.interval or (np.nan, np.nan) for ticket in self._previews(X)]
+        if self.model_.intervals is None:
+            raise ConfigurationError("There are no intervals: give intervals=0.9, then fit.")
+        return np.array(found, dtype=float)
+
+    def coverage(self) -> CoverageTable:
+        """How often the labels of every group were in their intervals, on the way."""
+        check_is_fitted(self)
+        return self.model_.coverage()
 
     def _learn(self, X: Any, y: ArrayLike, fresh: bool) -> "GroupwiseRegressor":
         table = self._table(X, reset=fresh)

@@ -16,7 +16,7 @@ import pyarrow.compute as compute
 from groupwise.arrays import Vector
 from groupwise.errors import FeatureError, GroupError, LabelError, ManyLevelsWarning
 from groupwise.files.aside import Aside
-from groupwise.files.predictions import SEPARATOR, guarded, joined
+from groupwise.files.predictions import ENDS, SEPARATOR, guarded, joined
 from groupwise.files.rows import Piece, in_file, without
 from groupwise.files.task import Task
 
@@ -33,12 +33,20 @@ class Learned(NamedTuple):
 
 
 class Done(NamedTuple):
-    """Rows that are predicted, and learned where ``replay`` is there."""
+    """Rows that are predicted, and learned where ``replay`` is there.
+
+    ``predictions`` have a column for each that they are made of, and then for an interval's ends.
+    """
 
     piece: Piece
     predictions: Vector
     groups: Any
     replay: "FrameReplay | None"
+
+
+def prediction_columns(model: "Groupwise", task: Task) -> list[str]:
+    """The columns of a model's predictions in a file."""
+    return [*task.columns, *(() if model.intervals is None else ENDS)]
 
 
 def complete(piece: Piece, columns: Collection[str], aside: Aside) -> Piece:
@@ -72,6 +80,8 @@ def done(
             part, result = _replayed(model, part, target, task, aside, jobs)
             if result is not None:
                 predictions = task.of_prediction(result.prediction)
+                if result.interval is not None:
+                    predictions = np.column_stack([predictions, result.interval])
                 yield Done(part, predictions, joined(result.memberships[0]), result)
         else:
             aside.unlabelled += len(part.numbers)
@@ -137,7 +147,10 @@ def previewed(
             _spared(Piece(piece.numbers[place : place + 1], frame.slice(place, 1)), error, aside)
             bad.append(place)
             continue
-        predictions.append(task.of_prediction(seen.prediction))
+        said = task.of_prediction(seen.prediction)
+        if model.intervals is not None:
+            said = np.concatenate([said, seen.interval or (np.nan, np.nan)])
+        predictions.append(said)
         groups.append(guarded(SEPARATOR.join(seen.names)))
     piece = without(piece, bad) if bad else piece
     return piece, np.array(predictions), groups

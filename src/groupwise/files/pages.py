@@ -63,6 +63,8 @@ def _page(done: "Finished", title: str, lead: Sequence[str]) -> str:
         Section("Regret and certificate", "certificates", explained(done, most=FEW)),
         Section("Group by group", "curves", [cards(done, SHORT)]),
     ]
+    if done.covered is not None:
+        sections.insert(2, done.covered.section())
     if isinstance(measure, Nats):
         sections.insert(2, chances.calibration(done.calibration))
         told = chances.notes(rows, measure)
@@ -192,6 +194,7 @@ def _facts(done: "Finished") -> dict[str, dict[str, str]]:
             else "as in the file",
             "Learner": ", ".join([plan.learner, *(f"{k} {x:g}" for k, x in parameters.items())]),
             "Aggregator": plan.aggregator,
+            **({} if plan.interval is None else {"Intervals": f"to cover {plan.interval:g}"}),
         },
         "Data": {
             "File": shown(source.name),

@@ -85,6 +85,7 @@ class Plan:
     past: tuple[Past, ...] = ()
     hinges: bool = False
     missing: str = INDICATOR
+    interval: float | None = None
     skip_bad: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
     """Columns that are used for nothing, and why, in a clause."""
@@ -109,6 +110,7 @@ class Plan:
             "aggregator": self.aggregator,
             **({} if self.intersections is None else {"intersections": self.intersections}),
             **self.parameters,
+            **({} if self.interval is None else {"interval": self.interval}),
             "indicators": self.indicators,
             "intercept": self.intercept,
             **({"experts": list(self.experts)} if self.experts else {}),
@@ -192,6 +194,7 @@ class Plan:
             intersections=self.intersections,
             experts=self.experts,
             missing=INDICATOR if self.missing == INDICATOR else None,
+            intervals=self.interval,
             **as_published,
         )
 
@@ -242,6 +245,11 @@ def make_plan(
         raise ConfigurationError(
             f"--preset {request.preset} predicts numbers, and {quoted(label.name)} is not one. "
             "Leave it out, or say --task number."
+        )
+    if request.interval is not None and task.is_chance:
+        raise ConfigurationError(
+            f"--interval is for labels that are numbers, and {quoted(label.name)} is not one: its "
+            "probability is predicted. Leave it out, or say --task number."
         )
     request = request.preset_read()
     for name in request.drop:
@@ -337,6 +345,7 @@ def make_plan(
         past=past,
         hinges=bent,
         missing=request.missing or INDICATOR,
+        interval=request.interval,
         skip_bad=request.skip_bad,
         left_out=dict.fromkeys(request.drop, "asked for with --drop") | nothing,
     )

@@ -16,6 +16,8 @@ from groupwise.files.profile import Kind
 from groupwise.groups import FrameMembership
 
 SEPARATOR = "; "
+ENDS = ("interval_low", "interval_high")
+"""The columns of an interval's ends; empty where there is none."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Text that begins so would be a formula to a spreadsheet; it gets an apostrophe before it."""
 
@@ -42,7 +44,10 @@ def prediction_file(
         def write(numbers: Any, predictions: Vector, *rest: Any) -> None:
             if label == "text":
                 rest = (guarded_all(rest[0]), *rest[1:])
-            columns = [numbers, *np.ascontiguousarray(predictions.T), *rest]
+            figures = (
+                pa.array(one, from_pandas=True) for one in np.ascontiguousarray(predictions.T)
+            )
+            columns = [numbers, *figures, *rest]
             writer.write_table(pa.table(columns, schema=schema))
 
         yield write

@@ -18,7 +18,8 @@ import numpy as np
 from groupwise.errors import DataError
 from groupwise.files.aside import Aside
 from groupwise.files.chances import Calibrations, Nats, calibrated
-from groupwise.files.learning import Done, complete, done
+from groupwise.files.covered import Covered
+from groupwise.files.learning import Done, complete, done, prediction_columns
 from groupwise.files.logged import Scores, calibration_of, said_for_sure
 from groupwise.files.pages import compare_page, run_page
 from groupwise.files.plan import Plan
@@ -85,6 +86,8 @@ class Finished:
     """Ours first; empty where numbers were predicted."""
     remarks: tuple[str, ...] = ()
     """What to know of rows that were set aside, and of the other models' predictions."""
+    covered: Covered | None = None
+    """What there is to say of intervals, where there are such."""
     errors: Mapping[str, Errors] = field(default_factory=dict)
     """Those of every model by the key of its regret in a row, the audited ones first."""
     command: str = ""
@@ -108,7 +111,8 @@ class Finished:
         """What came of it, in a few sentences."""
         told = self.measure.headlines(self.rows, self.players)
         beside = [self.measure.beside(self.rows, name) for name in self.plan.experts]
-        return [*told, *beside, *calibrated(self.calibration)]
+        within = [] if self.covered is None else self.covered.verdicts
+        return [*told, *beside, *calibrated(self.calibration), *within]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -143,6 +147,9 @@ class Following:
         loss, chance = plan.task.loss, plan.task.is_chance
         sizes = (1.0, 1.0) if chance else (loss.high - loss.low, loss.unit)
         self.errors = {key: Errors(*sizes) for key in (*self.players.values(), "regret")}
+        self.covered: Covered | None = None
+        if plan.interval is not None:
+            self.covered = Covered(plan.interval, loss, plan.target, self.players)
         self.aside = Aside(found.source, plan.skip_bad)
         self.done, self._next = 0, 0.0
         self._spent = 0.0
@@ -190,6 +197,8 @@ class Following:
             predictions = one.read(piece, self.scan.source.name)
             self.scores[one.name].add(membership, predictions, labels)
             said[self.players[one.name]] = predictions
+            if self.covered is not None:
+                self.covered.add(one.name, membership, predictions[:, 0], labels)
         for key, predictions in said.items():
             signed = predictions[:, 0] - labels if predictions.shape[1] == 1 else None
             self.errors[key].add(membership, self.task.losses(predictions, labels), signed)
@@ -228,6 +237,8 @@ class Following:
 
         with threadpool_limits(1):  # solves many small problems sooner than several threads do
             table = self.model.regret(largest, progress)
+        if self.covered is not None:
+            self.covered.record(self.model)
         for name, scores in self.scores.items():
             for row in table:
                 row[self.players[name]] = scores.losses[row["group"]] - row["best_loss"]
@@ -266,6 +277,7 @@ class Following:
                 *self.aside.told,
                 *(x for pair in self.scores.items() for x in said_for_sure(*pair)),
             ),
+            covered=self.covered,
             errors=self.errors,
             command=command(),
         )
@@ -294,7 +306,7 @@ def run(
     with outputs(out) as files:
         with (
             files.path(PREDICTIONS).open("wb") as stream,
-            prediction_file(stream, task.columns, task.kind) as write,
+            prediction_file(stream, prediction_columns(following.model, task), task.kind) as write,
         ):
             for part in following.pieces("predict and learn", jobs, progress):
                 labels = part.piece.frame.column(plan.target)
@@ -343,6 +355,7 @@ def record(finished: Finished) -> dict[str, Any]:
         "comparator": finished.table.comparator,
         **({"predictions": list(players)} if players else {}),
         **(_calibration(finished.calibration) if finished.calibration else {}),
+        **(_coverage(finished.covered) if finished.covered is not None else {}),
         "rounds": found.rows,
         "data": {
             "name": found.source.name,
@@ -360,6 +373,7 @@ def record(finished: Finished) -> dict[str, Any]:
             "learner": plan.learner,
             **plan.parameters,
             "aggregator": plan.aggregator,
+            "interval": plan.interval,
             "indicators": plan.indicators,
             "experts": list(plan.experts),
             "features": plan.plain_features,
@@ -383,6 +397,15 @@ def _calibration(tables: Calibrations) -> dict[str, Any]:
         for name, by_class in tables.items()
     }
     return {"calibration": figures, "calibration_units": UNITS}
+
+
+def _coverage(covered: Covered) -> dict[str, Any]:
+    """Coverage by model and group, and what its figures are in."""
+    tables = covered.tables
+    return {
+        "coverage": {name: table.rows for name, table in tables.items()},
+        "coverage_units": tables[OURS].units,
+    }
 
 
 def _errors(finished: Finished) -> dict[str, list[Row]]:

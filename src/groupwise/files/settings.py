@@ -52,6 +52,8 @@ class Request:
     learner: str | None = None
     aggregator: str | None = None
     intersections: int | None = None
+    interval: float | None = None
+    """The share of labels that intervals are to cover."""
     penalty: float | None = None
     bound: float | None = None
     indicators: bool | None = None
@@ -118,6 +120,11 @@ def request_from(config: Path | None, **options: Any) -> Request:
         raise ConfigurationError(
             f"intersections is {request.intersections!r}. Give 2 for every two groups, or 1."
         )
+    if request.interval is not None and not 0.0 < request.interval < 1.0:
+        raise ConfigurationError(
+            f"An interval cannot cover a share of {request.interval:g}: give one between 0 and 1, "
+            "such as 0.9."
+        )
     return request
 
 
@@ -152,7 +159,7 @@ def _request(found: dict[str, Any]) -> Request:
     for key in ("target", "task", "preset", "learner", "aggregator", "missing"):
         if key in found and not isinstance(found[key], str):
             raise ConfigurationError(f"{key} holds {found[key]!r}. Give text.")
-    for key in ("penalty", "bound"):
+    for key in ("penalty", "bound", "interval"):
         if key in found and not _is_number(found[key]):
             raise ConfigurationError(f"{key} holds {shown(repr(found[key]))}. Give a number.")
     for key in ("indicators", "intercept", "hinges"):

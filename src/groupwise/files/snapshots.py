@@ -13,7 +13,7 @@ from groupwise.errors import ConfigurationError, DataError, SnapshotError
 from groupwise.features.derived import columns_of, split
 from groupwise.files.aside import Aside
 from groupwise.files.chances import Nats
-from groupwise.files.learning import complete, learned, previewed
+from groupwise.files.learning import complete, learned, prediction_columns, previewed
 from groupwise.files.logged import calibration_of
 from groupwise.files.predictions import prediction_file
 from groupwise.files.profile import KINDS, Kind
@@ -221,7 +221,7 @@ def predict(
         stream: IO[bytes] = sys.stdout.buffer
         if out is not None:
             stream = opened.enter_context(opened.enter_context(replaced(out)).open("wb"))
-        write = opened.enter_context(prediction_file(stream, task.columns))
+        write = opened.enter_context(prediction_file(stream, prediction_columns(model, task)))
         for found in in_file_order(source, kinds, PREDICTED_AT_ONCE, None, "predict", aside):
             piece = _renamed(found, names)
             if reading.drops:

@@ -108,6 +108,7 @@ class App:
             self._route(f"{of}/tickets/{{id:path}}", self._ticket, get, READ),
             self._route(f"{of}/regret", self._regret, get, READ),
             self._route(f"{of}/calibration", self._calibration, get, READ),
+            self._route(f"{of}/coverage", self._coverage, get, READ),
             self._route(f"{of}/history", self._history, get, READ),
             self._route(f"{of}/stream", self._stream, get, READ),
             self._route(f"{of}/snapshot", self._snapshot, get, ADMIN),
@@ -249,6 +250,10 @@ class App:
 
     async def _regret(self, request: Request, token: Token) -> Response:
         found = await self.looks.regret(self._engine(request), _count(request, "largest"))
+        return Json(_encode(found))
+
+    async def _coverage(self, request: Request, token: Token) -> Response:
+        found = await self.looks.coverage(self._engine(request), _count(request, "largest"))
         return Json(_encode(found))
 
     async def _calibration(self, request: Request, token: Token) -> Response:

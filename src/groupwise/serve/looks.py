@@ -80,6 +80,10 @@ class Looks:
         """Calibration of every group, as it is now."""
         return await self._table(engine, "calibration", largest)
 
+    async def coverage(self, engine: Engine, largest: int | None = None) -> dict[str, Any]:
+        """How often the labels of every group were in their intervals, as it is now."""
+        return await self._table(engine, "coverage", largest)
+
     def last(self, engine: Engine) -> dict[str, Any] | None:
         """The last table of regret, however old."""
         tables = self._of(engine).tables

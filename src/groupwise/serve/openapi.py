@@ -41,6 +41,13 @@ ANSWER = {
         "ticket": {"type": "integer"},
         "prediction": {"description": "A number, or the most probable class."},
         "probabilities": {"type": "object", "additionalProperties": {"type": "number"}},
+        "interval": {
+            "description": "Low and high, where the model has intervals and this one is not empty.",
+            "type": "array",
+            "items": {"type": "number"},
+            "minItems": 2,
+            "maxItems": 2,
+        },
         "groups": {"type": "object", "additionalProperties": {"type": "number"}},
         "version": {"type": "integer", "description": "Labels learned from before."},
     },
@@ -80,6 +87,7 @@ def document() -> dict[str, Any]:
         f"{of}/tickets/{{id}}": {"get": _got("What is known of a ticket", parameters=[_id()])},
         f"{of}/regret": {"get": _got("Regret and certificate of every group", [LARGEST])},
         f"{of}/calibration": {"get": _got("Calibration of every group", [LARGEST])},
+        f"{of}/coverage": {"get": _got("How often labels were in their intervals", [LARGEST])},
         f"{of}/history": {"get": _got("How regret came to be", [_group()])},
         f"{of}/snapshot": {
             "get": _got("The model, as groupwise.load opens it", kind="application/octet-stream")

@@ -1,4 +1,4 @@
-"""Tables of regret and calibration, computed beside the service: predictions do not wait for them.
+"""Tables of regret, calibration and coverage, computed beside the service, which does not wait.
 
 The best model in hindsight of a thousand groups takes a while. Another process gets a copy of the
 model, as a snapshot is written, and sends the table back.
@@ -91,6 +91,10 @@ def table(content: bytes, question: dict[str, Any]) -> dict[str, Any]:
             "units": known.units,
             "rows": [dict(row) for row in known.rows],
         }
+    if question["what"] == "coverage":
+        covered = model.coverage(largest)
+        rows = [dict(row) for row in covered.rows]
+        return {"wanted": covered.wanted, "settled": covered.settled, "rows": rows}
     classes = model.loss.classes
     every = [None] if classes is None or len(classes) == 2 else classes
     tables = {str(of): [dict(row) for row in model.calibration(largest, of).rows] for of in every}

@@ -107,6 +107,8 @@ def answer_of(ticket: Ticket, key: str | None) -> bytes:
     }
     if type(prediction) is not float:
         found.update(_in_parts(prediction))
+    elif (interval := ticket.interval) is not None:
+        found["interval"] = interval
     found["groups"] = ticket.groups
     found["version"] = ticket.version
     return _encode(found)

@@ -1,0 +1,185 @@
+"""Intervals on a page: how often they covered the label, over time, and how wide they were.
+
+Names of groups come from data: a :class:`Style` says how they are shown. All text is escaped where
+the page is made (``report.page``).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from groupwise.groups import ALWAYS_ON
+from groupwise.intervals import CoverageTable
+from groupwise.regret.printed import text
+from groupwise.report.figures import Figure, Line, Panel, draw, inline
+from groupwise.report.page import Illustration, Section
+from groupwise.report.tables import Cell, Column, Table, number
+
+DRAWN = 12
+"""So many groups are drawn."""
+LEAST = 100
+"""A sentence about the worst group is about one of at least so many rounds."""
+FAR = 0.015
+"""Errors from here on are marked, in groups of at least so many rounds:"""
+MANY = 500
+
+NOTE = (
+    "Coverage: the share of labels inside the interval that was issued before they were known. "
+    "Error: coverage less what is asked for; it is minus the excess of misses divided by the "
+    "rounds, exactly, on every group and at every moment. Width: from end to end, in the units of "
+    f"the label, on average. Red: off by more than {100 * FAR:g} points after {MANY} rounds."
+)
+
+Sums = Mapping[str, tuple[float, float]]
+"""Rounds and misses of every group until some moment."""
+
+
+class Style(NamedTuple):
+    """How names of groups and widths are shown, and what widths are in."""
+
+    name: Callable[[str], str] = str
+    width: Callable[[float], str] = text
+    unit: str = "label"
+
+
+PLAIN = Style()
+
+
+def ranked(table: CoverageTable) -> list[dict[str, float]]:
+    """Everybody first; then by how far coverage is from what is asked for."""
+    known = [row for row in table if row["coverage"] is not None]
+    return sorted(known, key=lambda row: (row["group"] != ALWAYS_ON, -abs(row["error"])))
+
+
+def verdict(table: CoverageTable, style: Style = PLAIN) -> str:
+    """In a sentence or two: the coverage of all, and of the group that is worst."""
+    rows = ranked(table)
+    if not rows:
+        return "No interval has been issued yet."
+    everybody = max(rows, key=lambda row: row["rounds"])
+    said = (
+        f"Intervals were to cover {_percent(table.wanted)} of the labels, and covered "
+        f"{_percent(everybody['coverage'])}; their mean width is "
+        f"{style.width(everybody['mean_width'])}."
+    )
+    others = [row for row in rows if row is not everybody and row["rounds"] >= LEAST]
+    if not others:
+        return said
+    worst = max(others, key=lambda row: abs(row["error"]))
+    return (
+        f"{said} Farthest off of {len(others):,} groups with at least {LEAST} rounds: "
+        f"{style.name(str(worst['group']))}, {_percent(worst['coverage'])}."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
+
+
+def coverage_table(
+    table: CoverageTable,
+    title: str = "Intervals",
+    most: int | None = None,
+    style: Style = PLAIN,
+    note: str = NOTE,
+) -> Table:
+    """A row per group, everybody first and then those farthest off; no more than so many."""
+    columns = (
+        Column("group", numeric=False),
+        Column("rounds"),
+        Column("covered, %"),
+        Column("error, points"),
+        Column("labels outside"),
+        Column("excess of these"),
+        Column(f"mean width, {style.unit}"),
+    )
+    rows = tuple(
+        (
+            Cell(style.name(str(row["group"]))),
+            Cell(f"{row['rounds']:,.0f}"),
+            Cell(number(100 * row["coverage"], 2)),
+            Cell(
+                number(100 * row["error"], 2, signed=True),
+                "bad" if abs(row["error"]) > FAR and row["rounds"] >= MANY else "",
+            ),
+            Cell(number(row["missed"], 0 if row["missed"] == int(row["missed"]) else 1)),
+            Cell(number(row["excess"], 1, signed=True)),
+            Cell(style.width(row["mean_width"])),
+        )
+        for row in ranked(table)[:most]
+    )
+    return Table(title, columns, rows, note)
+
+
+def over_time(
+    moments: Mapping[str, Sequence[Sums]],
+    table: CoverageTable,
+    style: Style = PLAIN,
+) -> Figure:
+    """Coverage so far, and in every stretch since the moment before; a panel for a group.
+
+    ``moments`` are by the names of the models, ours first. Groups are those with most rounds.
+    """
+    rows = sorted(ranked(table), key=lambda row: -row["rounds"])[:DRAWN]
+    shown = f"The {len(rows)} largest of {len(table):,} groups. " if len(rows) < len(table) else ""
+    return Figure(
+        "coverage",
+        f"{shown}The share of labels inside their intervals: of all so far (thick), and in each "
+        "stretch (marked). The dashed line is what is asked for.",
+        "rounds of the group",
+        "covered",
+        tuple(_panel(moments, str(row["group"]), table.wanted, style) for row in rows),
+    )
+
+
+def _panel(
+    moments: Mapping[str, Sequence[Sums]],
+    group: str,
+    wanted: float,
+    style: Style,
+) -> Panel:
+    lines = []
+    last = 1.0
+    for place, (label, sums) in enumerate(moments.items()):
+        found = np.array([(0.0, 0.0), *(one[group] for one in sums if group in one)])
+        found = found[np.concatenate([[True], np.diff(found[:, 0]) > 0.0])]
+        rounds, missed = found.T
+        last = max(last, float(rounds[-1]))
+        if rounds.size < 2:
+            continue
+        colour = 1 if place == 0 else (2, 3, 0)[(place - 1) % 3]
+        stretch = 1.0 - np.diff(missed) / np.diff(rounds)
+        if place == 0:
+            lines.append(Line(f"{label}, each stretch", rounds[1:], stretch, None, 4, "marked"))
+        lines.append(
+            Line(f"{label}, so far", rounds[1:], 1.0 - missed[1:] / rounds[1:], None, colour)
+        )
+    asked = np.array([0.0, last])
+    lines.append(Line("asked for", asked, np.full(2, wanted), None, 4, "dashed"))
+    return Panel(style.name(group), tuple(lines))
+
+
+def coverage_section(
+    tables: Mapping[str, CoverageTable],
+    moments: Mapping[str, Sequence[Sums]],
+    style: Style = PLAIN,
+    most: int | None = None,
+) -> Section:
+    """What a page says about intervals: a verdict, coverage over time, and the tables.
+
+    ``tables`` are by the names of the models, ours first; a table shows ``most`` groups, or all.
+    """
+    several = len(tables) > 1
+    blocks: list[Table | Illustration | str] = [
+        f"{label}: {verdict(table, style)}" if several else verdict(table, style)
+        for label, table in tables.items()
+    ]
+    figure = over_time(moments, next(iter(tables.values())), style)
+    if figure.panels:
+        blocks.append(Illustration(figure, inline(figure, draw(figure, pdf=False))))
+    for place, (label, table) in enumerate(tables.items()):
+        title = f"Intervals around {label}" if several else "Intervals"
+        note = NOTE if place == len(tables) - 1 else ""
+        blocks.append(coverage_table(table, title, most, style, note))
+    return Section("Intervals", "intervals", blocks)

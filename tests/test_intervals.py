@@ -1,0 +1,447 @@
+"""Intervals: what was issued is what is counted, on every group, however late labels come."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import groupwise as gw
+from groupwise.errors import ConfigurationError, GroupwiseError, SnapshotError
+from groupwise.intervals import ends_of
+from groupwise.kernels import intervals as kernels
+from groupwise.ticket import Ticket
+from tests.few import few
+
+GROUPS = [gw.by("a"), gw.by("b"), gw.weight("share")]
+LOW, HIGH = -20.0, 30.0
+
+
+def model(coverage=0.9, rate=0.05, **settings):
+    kept: dict[str, Any] = {
+        "loss": gw.losses.Square(LOW, HIGH),
+        "learner": gw.learners.Ridge(),
+    } | settings
+    return gw.Groupwise(GROUPS, intervals=gw.Intervals(coverage, rate), **kept)
+
+
+def rows(count, seed=0, fractional=True):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "a": rng.choice(["x", "y", "z"], count, p=[0.5, 0.3, 0.2]),
+            "b": rng.choice([0, 1], count),
+            "share": rng.random(count).round(2) if fractional else rng.integers(0, 2, count) * 1.0,
+            "t": rng.random(count),
+        }
+    )
+    return frame
+
+
+def labels_of(kind, frame, seed=0):
+    """Labels that come from nature, and may change their ways."""
+    rng = np.random.default_rng(seed)
+    t, n = frame["t"].to_numpy(), len(frame)
+    spread = np.where(frame["a"] == "x", 1.0, 4.0)
+    if kind == "drifting":
+        spread = spread * np.exp(2.0 * np.sin(np.arange(n) / 60.0))
+    noise = rng.standard_cauchy(n) if kind == "heavy" else rng.normal(size=n)
+    return np.clip(5.0 * t + spread * noise, LOW, HIGH).round(3)
+
+
+class Plain:
+    """The same from its definition: dictionaries, and no kernel."""
+
+    def __init__(self, coverage, rate):
+        self.alpha, self.rate, self.groups = 1.0 - coverage, rate, {}
+
+    def base(self, awake):
+        known = [(self.groups[g], w) for g, w in awake.items() if g in self.groups]
+        if not known:
+            return 1.0, 0.25, 1.0
+
+        def potential(regret, absolute):
+            return math.exp(max(regret, 0.0) ** 2 / (3.0 * absolute))
+
+        weights = [
+            w
+            * 0.5
+            * (potential(own["R"] + 1, own["C"] + 1) - potential(own["R"] - 1, own["C"] + 1))
+            for own, w in known
+        ]
+        if sum(weights) == 0.0:
+            weights = [w for _, w in known]
+        total = sum(weights)
+        base = sum(p * own["k"] * own["s"] for p, (own, _) in zip(weights, known, strict=True))
+        scale = sum(p * own["s"] for p, (own, _) in zip(weights, known, strict=True))
+        largest = max(own["k"] * own["s"] for own, _ in known)
+        return max(base / total, 2**-40), max(scale / total, 2**-40), max(largest, 2**-40)
+
+    def half(self, awake):
+        known = [(self.groups[g], w) for g, w in awake.items() if g in self.groups]
+        u = self.rate * sum(w * (own["M"] - self.alpha * own["T"]) for own, w in known)
+        return self.base(awake)[0] * (math.exp(u) if u > 0.0 else 1.0 + u)
+
+    def learn(self, awake, p, half, y):
+        base, scale, largest = self.base(awake)
+        low, high = max(p - half, 0.0), min(p + half, 1.0)
+        missed, error = not low <= y <= high, abs(y - p)
+
+        def pinball(b):
+            return max((1.0 - self.alpha) * (error - b), self.alpha * (b - error))
+
+        for g, w in awake.items():
+            zero = dict.fromkeys("TMWnRC", 0.0)
+            start = {"s": scale, "k": min(max(base / scale, 0.1), 1.0 / self.alpha)}
+            own = self.groups.setdefault(g, zero | start)
+            own["T"] += w
+            own["M"] += w * missed
+            own["W"] += w * max(high - low, 0.0)
+            b = own["k"] * own["s"]
+            gained = w * (pinball(base) - pinball(b)) / largest
+            own["R"] += gained
+            own["C"] += abs(gained)
+            own["n"] += w
+            n = max(own["n"], 1.0)
+            step = max(0.05, 1.0 / math.sqrt(n)) * w * ((error > b) - self.alpha)
+            own["k"] = min(max(own["k"] * (1.0 + step), 0.1), 1.0 / self.alpha)
+            own["s"] += w * max(1.0 / (n + 1.0), 1.0 / 200.0) * (error - own["s"])
+
+
+@pytest.mark.parametrize("kind", ["random", "drifting", "heavy"])
+@pytest.mark.parametrize("late", [0, 17])
+def test_the_numbers_are_those_of_the_definition(kind, late):
+    frame, plain, ours = rows(400), Plain(0.8, 0.1), model(0.8, 0.1)
+    labels = labels_of(kind, frame)
+    waiting: list[Any] = []
+    rng = np.random.default_rng(1)
+
+    def settle(one):
+        ticket, half, y = waiting.pop(one)
+        ours.learn(ticket, y)
+        plain.learn(ticket.groups, ticket.play.prediction, half, (y - LOW) / (HIGH - LOW))
+
+    for row, y in zip(frame.to_dict("records"), labels.tolist(), strict=True):
+        ticket = ours.predict(row)
+        half = plain.half(ticket.groups)
+        assert ticket.play.after == pytest.approx(half, rel=1e-9)
+        waiting.append((ticket, half, y))
+        while len(waiting) > late:
+            settle(int(rng.integers(len(waiting))))
+    while waiting:
+        settle(0)
+    for row in ours.coverage():
+        own = plain.groups[row["group"]]
+        found = row["rounds"], row["missed"], row["mean_width"]
+        wanted = own["T"], own["M"], (HIGH - LOW) * own["W"] / own["T"]
+        assert found == pytest.approx(wanted, rel=1e-9)
+
+
+def counted(tickets, coverage):
+    """Rounds and misses of every group, counted from what the tickets show."""
+    found: dict[str, list[float]] = {}
+    for ticket, y in tickets:
+        inside = ticket.interval is not None and ticket.interval[0] <= y <= ticket.interval[1]
+        for group, weight in ticket.groups.items():
+            own = found.setdefault(group, [0.0, 0.0])
+            own[0] += weight
+            own[1] += weight * (not inside)
+    return {g: (t, m, m - (1.0 - coverage) * t) for g, (t, m) in found.items()}
+
+
+def far(ticket, y):
+    """As far away as can be: always outside, if anything is."""
+    low, high = ticket.interval or (LOW, LOW)
+    return LOW if low - LOW > HIGH - high else HIGH
+
+
+def near(ticket, y):
+    """Just outside by the least there is, or on the end."""
+    if ticket.interval is None:
+        return ticket.prediction
+    beyond = float(np.nextafter(ticket.interval[1], math.inf))
+    return beyond if beyond <= HIGH and y > 0.0 else ticket.interval[0]
+
+
+def hit(ticket, y):
+    """What was predicted: no error at all."""
+    return ticket.prediction
+
+
+def turning(ticket, y):
+    """Exact for a long time, and then as far as can be."""
+    return ticket.prediction if ticket.number % 400 < 300 else far(ticket, y)
+
+
+ADVERSARIES = {"far": far, "near": near, "hit": hit, "turning": turning, "nature": lambda t, y: y}
+
+
+@pytest.mark.parametrize("late", [0, 1, 40])
+@pytest.mark.parametrize("adversary", ADVERSARIES)
+@pytest.mark.parametrize("coverage", few([0.9, 0.5, 0.99], 1))
+def test_what_is_counted_is_what_was_issued(adversary, coverage, late):
+    """The identity: rounds, misses and their excess, from the tickets alone, after every label."""
+    ours, frame = model(coverage), rows(900, 3)
+    labels, rng = labels_of("drifting", frame), np.random.default_rng(2)
+    settled, waiting = [], []
+    for row, y in zip(frame.to_dict("records"), labels.tolist(), strict=True):
+        waiting.append((ours.predict(row), y))
+        while len(waiting) > late:
+            ticket, y = waiting.pop(int(rng.integers(len(waiting))))
+            label = min(max(ADVERSARIES[adversary](ticket, y), LOW), HIGH)
+            ours.learn(ticket, label)
+            settled.append((ticket, label))
+        if len(settled) % 100 == 99:
+            found = ours.coverage()
+            for group, (rounds, missed, excess) in counted(settled, coverage).items():
+                own = found[group]
+                assert own["rounds"] == pytest.approx(rounds, abs=1e-9)
+                assert own["missed"] == pytest.approx(missed, abs=1e-9)
+                assert own["excess"] == pytest.approx(excess, abs=1e-9)
+                assert own["error"] == pytest.approx(-excess / rounds, abs=1e-9)
+                assert own["coverage"] == pytest.approx(1.0 - missed / rounds, abs=1e-9)
+
+
+@pytest.mark.parametrize("adversary", ADVERSARIES)
+@pytest.mark.parametrize("asked", few([(0.9, 0.05), (0.5, 1.0), (0.1, 0.2)], 1))
+def test_the_excess_cannot_run_away(adversary, asked):
+    """Σ θ² ≤ T (n + 2 max(28 (1 − α), α) / η) after every label that comes at once."""
+    coverage, rate = asked
+    ours, frame = model(coverage, rate), rows(1_500, 4)
+    labels, alpha = labels_of("random", frame), 1.0 - coverage
+    awake = 0
+    for t, (row, y) in enumerate(zip(frame.to_dict("records"), labels.tolist(), strict=True)):
+        ticket = ours.predict(row)
+        ours.learn(ticket, min(max(ADVERSARIES[adversary](ticket, y), LOW), HIGH))
+        awake = max(awake, len(ticket.groups))
+        if t % 50 == 49:
+            squares = sum(one["excess"] ** 2 for one in ours.coverage())
+            assert squares <= (t + 1) * (awake + 2.0 * max(28.0 * (1.0 - alpha), alpha) / rate)
+
+
+def test_coverage_comes_near_what_is_asked_for_on_every_group():
+    frame = rows(6_000, 5, fractional=False)
+    for kind in ("random", "drifting"):
+        ours = model(0.9, learner=None)
+        ours.replay(frame.assign(y=labels_of(kind, frame)), "y")
+        assert all(abs(row["error"]) < 0.015 for row in ours.coverage() if row["rounds"] >= 500)
+
+
+def test_intervals_change_no_prediction():
+    frame = rows(500).assign(y=labels_of("random", rows(500)))
+    ours, theirs = model(), gw.Groupwise(GROUPS, gw.learners.Ridge(), loss=model().loss)
+    with_them, without = ours.replay(frame, "y"), theirs.replay(frame, "y")
+    assert with_them.prediction.tobytes() == without.prediction.tobytes()
+    assert without.interval is None
+    assert [dict(row) for row in ours.regret()] == [dict(row) for row in theirs.regret()]
+
+
+def ends_in(result):
+    """The ends of a replay's intervals."""
+    assert result.interval is not None
+    return result.interval
+
+
+def issued(ticket):
+    return ticket.interval or (math.nan, math.nan)
+
+
+@pytest.mark.parametrize("learner", [gw.learners.Ridge(), None], ids=["ridge", "default"])
+def test_loop_replay_chunks_files_and_threads_agree_to_the_bit(learner, tmp_path):
+    frame = rows(700).assign(y=labels_of("drifting", rows(700)))
+    loop, ends = model(learner=learner), []
+    for row in frame.to_dict("records"):
+        y = row.pop("y")
+        ticket = loop.predict(row)
+        ends.append(issued(ticket))
+        loop.learn(ticket, y)
+    whole, parts, threads = (model(learner=learner) for _ in range(3))
+    found = [ends_in(whole.replay(frame, "y"))]
+    found.append(ends_in(threads.replay(frame, "y", jobs=3)))
+    first = ends_in(parts.replay([frame[:100], frame[100:301]], "y"))
+    parts.save(tmp_path / "model.gw")
+    parts = gw.load(tmp_path / "model.gw")
+    assert parts.intervals == gw.Intervals(0.9, 0.05)
+    found.append(np.concatenate([first, ends_in(parts.replay(frame[301:], "y"))]))
+    for one in found:
+        assert one.tobytes() == np.array(ends).tobytes()
+    tables = [list(map(dict, one.coverage())) for one in (loop, whole, parts, threads)]
+    assert all(table == tables[0] for table in tables)
+
+
+def test_tickets_keep_their_interval_in_a_file(tmp_path):
+    ours, frame = model(), rows(60)
+    labels = labels_of("random", frame).tolist()
+    tickets = [ours.predict(row) for row in frame.to_dict("records")]
+    for ticket, y in zip(tickets[:30], labels[:30], strict=True):
+        ours.learn(ticket, y)
+    ours.save(tmp_path / "model.gw")
+    again = gw.load(tmp_path / "model.gw")
+    for ticket, y in zip(tickets[30:], labels[30:], strict=True):
+        read = Ticket.from_json(ticket.to_json())
+        assert read.interval == ticket.interval
+        ours.learn(ticket, y)
+        again.learn(read, y)
+    assert list(map(dict, again.coverage())) == list(map(dict, ours.coverage()))
+
+
+def test_a_ticket_whose_interval_was_changed_is_not_ours():
+    ours = model()
+    fields = json.loads(ours.predict(rows(1).to_dict("records")[0]).to_json())
+    fields["play"]["after"] *= 2.0
+    with pytest.raises(GroupwiseError, match="was not issued"):
+        ours.learn(Ticket.from_json(json.dumps(fields)), 1.0)
+    fields["play"]["after"] = "wide"
+    with pytest.raises(GroupwiseError, match="not a ticket"):
+        Ticket.from_json(json.dumps(fields))
+
+
+@st.composite
+def ranges(draw):
+    number = st.floats(-1e12, 1e12, allow_subnormal=False)
+    low, width = draw(number), draw(st.floats(1e-9, 1e12))
+    return (low, low + width) if low < low + width else (0.0, width)
+
+
+@settings(max_examples=400, deadline=None)
+@given(ranges(), st.floats(0.0, 1.0), st.floats(0.0, 0.6))
+def test_a_label_is_inside_where_its_scaled_self_is(span, p, half):
+    """y is from low to high as shown ⟺ scaled it is within half of p: for the doubles next to."""
+    loss = gw.losses.Square(*span)
+    low, high = ends_of(loss, np.array([p]), np.array([half]))[0].tolist()
+    for end in (low, high):
+        beside = [end]
+        for to in (-math.inf, math.inf):
+            beside.append(float(np.nextafter(end, to)))
+            beside.append(float(np.nextafter(beside[-1], to)))
+        for y in beside:
+            if loss.low <= y <= loss.high:
+                inside = max(p - half, 0.0) <= loss.encode(y) <= min(p + half, 1.0)
+                assert inside == (low <= y <= high)
+
+
+def test_ends_of_a_range_are_its_own():
+    for low, high in ((0.1, 0.3), (-1e9, 1e-3), (1e15, 1e15 + 2.0)):
+        found = ends_of(gw.losses.Square(low, high), np.array([0.4]), np.array([1.0]))
+        assert found[0].tolist() == [low, high]
+
+
+def test_labels_without_error_are_inside_and_errors_are_found_back_from():
+    """All errors 0, where the label is predicted as it is: then real ones, and 90 % again."""
+    ours = gw.Groupwise([], loss=gw.losses.Square(0.1, 0.7), intervals=0.9)
+    rng = np.random.default_rng(0)
+    inside = 0
+    for t in range(3_000):
+        ticket = ours.predict({"x": 1.0})
+        y = ticket.prediction if t < 1_000 else float(np.clip(0.4 + 0.1 * rng.normal(), 0.1, 0.7))
+        ours.learn(ticket, y)
+        if t >= 2_000:
+            inside += ticket.interval is not None and ticket.interval[0] <= y <= ticket.interval[1]
+    assert 860 <= inside <= 940
+
+
+def test_where_nobody_is_awake_there_is_no_interval():
+    ours = gw.Groupwise([gw.by("a")], loss=gw.losses.Square(), intervals=0.9, always_on=False)
+    ticket = ours.predict({"a": None, "x": 0.3})
+    assert ticket.interval is None
+    ours.learn(ticket, 0.5)
+    frame = pd.DataFrame({"a": ["x", None, "x"], "x": [0.1, 0.2, 0.3], "y": [0.2, 0.4, 0.1]})
+    found = ends_in(ours.replay(frame, "y"))
+    assert np.isnan(found).any(axis=1).tolist() == [False, True, False]
+    assert ours.coverage()["a=x"]["rounds"] == 2.0
+
+
+def test_widened_ranges_go_on():
+    from groupwise.snapshot import widened
+
+    ours, frame = model(), rows(300)
+    ours.replay(frame.assign(y=labels_of("random", frame)), "y")
+    wider = widened(ours, -100.0, 200.0)
+    before = ours.coverage()["always_on"]["rounds"]
+    ticket = wider.predict(frame.to_dict("records")[0])
+    wider.learn(ticket, 190.0)
+    assert wider.coverage()["always_on"]["rounds"] == before + 1.0
+    assert wider.coverage()["always_on"]["missed"] == ours.coverage()["always_on"]["missed"] + 1.0
+
+
+@pytest.mark.parametrize(
+    "loss", [gw.losses.Log(), gw.losses.Unbounded(), gw.losses.ZeroOne()], ids=str
+)
+def test_losses_that_have_none(loss):
+    with pytest.raises(ConfigurationError, match="numbers of a known range"):
+        gw.Groupwise([], loss=loss, intervals=0.9)
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, -0.1, 90, math.nan, "0.9", None])
+def test_shares_that_are_none(coverage):
+    with pytest.raises(ConfigurationError, match="between 0 and 1"):
+        gw.Intervals(coverage)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, 1.5, math.inf, "fast"])
+def test_rates_that_are_none(rate):
+    with pytest.raises(ConfigurationError, match="rate must be"):
+        gw.Intervals(0.9, rate)
+
+
+def test_models_without_say_so():
+    with pytest.raises(ConfigurationError, match=r"intervals=0\.9"):
+        gw.Groupwise([]).coverage()
+    with pytest.raises(ConfigurationError, match="leave intervals out"):
+        gw.PayForFeedback(gw.Groupwise([], intervals=0.9))
+
+
+def test_bad_input_leaves_everything_as_it_was():
+    ours, frame = model(), rows(50)
+    ours.replay(frame.assign(y=labels_of("random", frame)), "y")
+    before = list(map(dict, ours.coverage()))
+    ticket = ours.predict(frame.to_dict("records")[0])
+    for label in (math.nan, 1e9, "three", None):
+        with pytest.raises(GroupwiseError):
+            ours.learn(ticket, label)
+    assert list(map(dict, ours.coverage())) == before
+
+
+@pytest.mark.parametrize("name", ["rounds", "missed", "clock", "scale", "ratio", "absolute"])
+def test_a_crafted_file_is_refused(name, tmp_path):
+    from groupwise import archive
+
+    ours, frame = model(), rows(50)
+    ours.replay(frame.assign(y=labels_of("random", frame)), "y")
+    header, arrays = ours.contents()
+    for bad in (-1.0, math.nan):
+        changed = {k: a.copy() for k, a in arrays.items()}
+        changed[f"intervals.{name}"].flat[0] = bad
+        archive.write(tmp_path / "model.gw", header, changed)
+        with pytest.raises(SnapshotError):
+            gw.load(tmp_path / "model.gw")
+
+
+def test_the_table_reads_well():
+    ours, frame = model(), rows(200)
+    ours.replay(frame.assign(y=labels_of("random", frame)), "y")
+    text = str(ours.coverage())
+    assert "mean_width" in text
+    assert "cover 0.9 of the labels of every group" in text
+    assert [row["group"] for row in ours.coverage(largest=1)] == ["always_on"]
+
+
+def test_arrays_have_intervals_too():
+    frame = rows(400, fractional=False)
+    y = labels_of("random", frame)
+    members = np.column_stack([frame["a"] == "x", frame["a"] != "x", np.ones(400)]).astype(float)
+    X = np.column_stack([frame["t"], np.ones(400)])
+    found = gw.replay(X, y, members, loss=gw.losses.Square(LOW, HIGH), intervals=0.8)
+    inside = (ends_in(found)[:, 0] <= y) & (y <= ends_in(found)[:, 1])
+    for g, row in enumerate(sorted(found.coverage(), key=lambda one: int(one["group"]))):
+        assert row["missed"] == (~inside[members[:, g] > 0]).sum()
+        assert row["rounds"] == members[:, g].sum()
+
+
+def test_an_interval_covers_the_range_before_its_excess_is_too_large():
+    """What the bound on the excess stands on: a base is at least 2⁻⁴⁰, and 28 > 40 ln 2."""
+    assert kernels.LEAST * math.exp(28.0) > 1.0
