@@ -74,6 +74,20 @@ def test_numbers_with_signs_between_thousands(name, tmp_path):
     assert found["a"] == frame["a"].tolist()
 
 
+def test_points_in_one_column_and_commas_in_another(tmp_path):
+    (tmp_path / "d.csv").write_bytes(b"version;pay;sold\n2.0;1,5;1.200\n3.1;-2,25e-7;12\n")
+    found = cells(tmp_path / "d.csv")
+    assert found == {"version": ["2.0", "3.1"], "pay": ["1.5", "-2.25e-7"], "sold": ["1200", "12"]}
+
+
+def test_decimals_are_the_nearest_numbers(tmp_path):
+    texts = [f"{i * 7919 % 100_000 / 100:.2f}" for i in range(3_000)]
+    kind = pa.decimal128(12, 2)
+    table = pa.table({"x": pa.array(texts).cast(kind)})
+    pa.parquet.write_table(table, tmp_path / "d.parquet")
+    assert cells(tmp_path / "d.parquet")["x"] == [float(text) for text in texts]
+
+
 def test_whole_thousands_in_cells_between_commas(tmp_path):
     (tmp_path / "d.csv").write_bytes(b'a,b\n"12,500",1.5\n"1,250",2\n"1,25",3\n')
     assert cells(tmp_path / "d.csv")["a"] == ["12500", "1250", "1,25"]
