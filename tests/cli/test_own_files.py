@@ -18,7 +18,7 @@ import pytest
 
 from groupwise.files.source import opened
 from tests.cli.commands import invoke, predictions_of, refused, succeed
-from tests.files.zoo import csv, excel, objects, parquet, plain
+from tests.files.zoo import csv, excel, objects, parquet, plain, sqlite
 
 
 @pytest.fixture(autouse=True)
@@ -380,6 +380,32 @@ def test_a_date_that_is_none_is_said_in_the_words_of_the_file(tmp_path):
     assert "'soon', which is no date that can be read" in said
     predict = "predict", tmp_path / "out" / "model.gw", tmp_path / "bad.csv", "--skip-bad"
     assert invoke(*predict).exit_code == 0
+
+
+def test_dates_of_a_model_are_read_from_files_that_have_a_type_for_them(tmp_path):
+    """What was written as in Germany when it was learned, Parquet and workbooks hold as dates."""
+    days = [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=31 * i) for i in range(48)]
+    run(tmp_path, "d.csv", csv(plain().assign(day=[f"{one:%d.%m.%Y %H:%M}" for one in days])))
+    found = []
+    for name, write in (("d.csv", None), ("d.parquet", parquet), ("d.xlsx", excel)):
+        if write is not None:
+            (tmp_path / name).write_bytes(write(plain().assign(day=days)))
+        succeed("predict", tmp_path / "out" / "model.gw", tmp_path / name, "--out", tmp_path / "p")
+        found.append((tmp_path / "p").read_text())
+    assert "day month=2" in found[0]
+    assert found[0] == found[1] == found[2]
+
+
+def test_truths_are_0_and_1_where_a_database_had_them_so(tmp_path):
+    frame = plain().assign(member=[i % 3 == 0 for i in range(48)])
+    run(tmp_path, "d.db", sqlite(frame))
+    found = []
+    for name, write in (("n.db", sqlite), ("n.csv", csv), ("n.parquet", parquet)):
+        (tmp_path / name).write_bytes(write(frame))
+        succeed("predict", tmp_path / "out" / "model.gw", tmp_path / name, "--out", tmp_path / "p")
+        found.append((tmp_path / "p").read_text())
+    assert "member=1" in found[0]
+    assert found[0] == found[1] == found[2]
 
 
 def test_the_same_from_workbook_table_and_text(tmp_path):
