@@ -36,6 +36,7 @@ def regret(
     if as_json:
         record = {"schema": 1, "units": measure.units(table.rows), "rows": table.rows}
         record["comparator"] = table.comparator
+        record["a_priori"] = table.foreknown
         typer.echo(json_text({**record, **calibration, "rounds": table.settled}), nl=False)
         return
     if not table.rows:
@@ -45,6 +46,7 @@ def regret(
     ranked = measure.ranked(table.rows)
     show(console(), summary(ranked, measure, first=first, experts=table.experts))
     typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")
+    typer.echo(table.foreknown)
     if any(row["best_kind"] == "bracket" for row in table.rows):
         typer.echo(
             "Where the best is a range, it lies within, and regret is what it is at most: of every "

@@ -382,6 +382,7 @@ def record(finished: Finished) -> dict[str, Any]:
             "missing": plan.missing,
             "groups": [declaration.to_dict() for declaration in plan.groups],
         },
+        "a_priori": finished.table.foreknown,
         "looked_ahead": list(plan.looked_ahead),
         "warnings": list(finished.warnings),
         "command": finished.command,

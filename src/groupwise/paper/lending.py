@@ -115,7 +115,10 @@ def run(request: Request) -> Outcome:
     worst = worst.reshape(len(lengths), -1).mean(axis=1)
     on_people = np.array_split(np.array(found[len(lengths) * len(seeds) :]), len(WAYS))
     lent = dict(zip(WAYS, on_people, strict=True))
-    slope = float(np.polyfit(np.log(lengths), np.log(worst), 1)[0]) if len(lengths) > 1 else np.nan
+    x = np.log10(np.array(lengths, dtype=np.float64))
+    y = np.log10(np.where(worst > 0.0, worst, np.nan))  # a few rounds may have no regret
+    drawn = np.isfinite(y)
+    slope = float(np.polyfit(x[drawn], y[drawn], 1)[0]) if drawn.sum() > 1 else np.nan
     tables = [_slope_table(lengths, worst), *(_table(way, lent[way], people) for way in WAYS)]
     numbers = {
         f"{way}/{group}/regret": float(runs[:, 2, g].mean())
@@ -127,9 +130,8 @@ def run(request: Request) -> Outcome:
         slope <= SLOPE,
         number(slope),
     )
-    x = np.log10(np.array(lengths, dtype=np.float64))
-    y = np.log10(worst)
-    fit = np.asarray(y.mean() - slope * x.mean() + slope * x, dtype=np.float64)
+    x, y = x[drawn], y[drawn]
+    fit = np.asarray(np.mean(y) - slope * np.mean(x) + slope * x if y.size else y, dtype=np.float64)
     lines = (
         Line("worst group’s regret", x, y, colour=1, style="marked"),
         Line(f"slope {slope:.2f}", x, fit, colour=0, style="dashed"),
@@ -158,14 +160,16 @@ def taste(lender: gw.AppleTasting, stream: Stream) -> Tasted:
         alone[t] = 1.0 - label if ticket.wants_label else wrong[-1]  # always_on comes last
         if ticket.wants_label:
             lender.learn(ticket, int(label))
-    table = lender.regret()
+    explored = {row["group"]: row for row in lender.regret()}
+    unknown = {"regret": np.nan, "payments": 0.0}  # of groups that were never explored
+    table = [explored.get(group, unknown) for group in stream.groups]
     best = np.array([best_stump_loss(stream, group) for group in stream.membership.T])
     return Tasted(
         stream.membership.sum(axis=0).astype(np.float64),
         stream.membership.T @ alone - best,
         stream.membership.T @ lost - best,
-        np.array([table[group]["regret"] for group in stream.groups]),
-        np.array([table[group]["payments"] for group in stream.groups]),
+        np.array([row["regret"] for row in table]),
+        np.array([row["payments"] for row in table]),
     )
 
 
@@ -242,11 +246,18 @@ def _table(way: str, runs: Any, people: Stream) -> Table:
         f"Applicants, {way}",
         (Column("Group", numeric=False), *map(Column, titles)),
         tuple(
-            (Cell(group), Cell(f"{rounds[0]:,.0f}"), *(Cell(over_seeds(some)) for some in others))
+            (Cell(group), Cell(f"{rounds[0]:,.0f}"), *(Cell(_known(some)) for some in others))
             for group, (rounds, *others) in zip(people.groups, runs.transpose(2, 1, 0), strict=True)
         ),
-        "Regrets with forced acceptances; means ± standard deviations over the seeds.",
+        "Regrets with forced acceptances; means ± standard deviations over the seeds. A group of "
+        "which no round was explored has no estimate.",
     )
+
+
+def _known(values: Vector) -> str:
+    """Mean and spread of what is known of some seeds."""
+    finite = values[np.isfinite(values)]
+    return over_seeds(finite) if finite.size else "–"
 
 
 def applicants(data: str | os.PathLike[str] | None, limit: int | None) -> tuple[Stream, str]:

@@ -57,6 +57,7 @@ def _plan(request: Request) -> tuple[Plan, bool]:
         past=_past(request, task),
         hinges=bool(request.hinges),
         missing=request.missing or ERROR,
+        interval=request.interval,
     )
     return plan, request.features is None
 
