@@ -58,7 +58,7 @@ def test_figures_have_the_names_that_files_have():
     named = [name for name in CODE if re.fullmatch(r"[\w-]+-(shuffled|sorted)-[\w-]+", name)]
     assert len(named) > 14
     for name in named:
-        experiment, order, kind = re.fullmatch(r"(.+)-(shuffled|sorted)-(.+)", name).groups()
+        ((experiment, order, kind),) = re.findall(r"^(.+)-(shuffled|sorted)-(.+)$", name)
         assert experiment in EXPERIMENTS
         assert kind in kinds
         families = EXPERIMENTS[experiment]

@@ -48,6 +48,39 @@ async def test_the_numbers_are_those_of_the_library(file):
 
 
 @asynchronous
+async def test_intervals_are_issued_and_counted(file):
+    draw = random.Random(4)
+    async with inside(file, looks=Looks()) as (_, client):
+        await made(client, "interval = 0.8\n" + SETTINGS)
+        outside = 0
+        for number in range(150):
+            one = row(draw)
+            found = (await client.post(f"{PATH}/predict", json={"row": one})).json()
+            low, high = found.get("interval", (1.0, 0.0))
+            outside += not low <= label(one) <= high
+            await client.post(f"{PATH}/labels", json={"ticket": number, "label": label(one)})
+        table = (await client.get(f"{PATH}/coverage?largest=1")).json()
+        assert (table["wanted"], table["settled"]) == (0.8, 150)
+        assert [one["missed"] for one in table["rows"]] == [outside]
+        assert 10 <= outside <= 50
+        body = {"id": "last", "row": row(draw)}
+        last = (await client.post(f"{PATH}/predict", json=body)).json()
+        assert last["interval"][0] <= last["prediction"] <= last["interval"][1]
+    async with inside(file) as (_, client):
+        assert (await client.post(f"{PATH}/predict", json=body)).json() == last
+
+
+@asynchronous
+async def test_without_intervals_there_is_no_coverage(file):
+    async with inside(file, looks=Looks()) as (_, client):
+        await made(client)
+        assert "interval" not in (await client.post(f"{PATH}/predict", json={"row": {}})).json()
+        is_problem(await client.get(f"{PATH}/coverage"), 422, "invalid")
+        wrong = await client.put("/v1/models/other", content="interval = 9\n" + SETTINGS)
+        is_problem(wrong, 422, "invalid")
+
+
+@asynchronous
 async def test_everything_may_be_repeated(file):
     async with inside(file) as (_, client):
         await made(client)
@@ -307,6 +340,12 @@ async def test_tokens(place):
         is_problem(await asked("POST", f"{PATH}/labels", "predict", json=settled), 403, "forbidden")
         assert (await asked("POST", f"{PATH}/labels", "learn", json=settled)).status_code == 200
         assert (await asked("GET", f"{PATH}/tickets/~0", "read")).status_code == 200
+        for scope in ("predict", "learn"):  # who sends rows may know what rows are, and no more
+            known = (await asked("GET", PATH, scope)).json()
+            assert known == {"name": "costs", "target": "costs", "settings": SETTINGS}
+            is_problem(await asked("GET", f"{PATH}/regret", scope), 403, "forbidden")
+        assert "events" in (await asked("GET", PATH, "read")).json()
+        is_problem(await asked("GET", PATH, "other"), 403, "forbidden")
         for method, path in (("DELETE", PATH), ("PUT", PATH), ("GET", f"{PATH}/snapshot")):
             is_problem(await asked(method, path, "read"), 403, "forbidden")
         is_problem(await asked("GET", "/metrics", "other"), 403, "forbidden")
@@ -330,3 +369,14 @@ async def test_without_tokens_only_this_machine_is_answered(file):
             is_problem(await client.get("/v1/models", headers={"Host": host}), 403, "forbidden")
         for host in ("localhost:8088", "127.0.0.1", "[::1]:8088"):
             assert (await client.get("/v1/models", headers={"Host": host})).status_code == 200
+
+
+@asynchronous
+async def test_answers_end_their_line(file):
+    """So that the shell's prompt stands in the next one."""
+    async with inside(file) as (_, client):
+        await made(client)
+        for path in ("/live", "/v1/models", PATH, "/v1/nothing", "/openapi.json"):
+            response = await client.get(path)
+            assert response.text.endswith("}\n")
+            assert int(response.headers["content-length"]) == len(response.content)

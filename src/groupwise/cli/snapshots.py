@@ -90,7 +90,7 @@ def predict(
             with Client(url, token, str(model)) as client:
                 count = Remote(client, id_column).predict(source, target, out)
     if out is not None:
-        tell(out, f"{count:,} predictions in {out}")
+        tell(out, f"{count:,} prediction{'s' * (count != 1)} in {out}")
 
 
 def learn(
@@ -140,7 +140,8 @@ def learn(
         with opened(rows, table) as source, Client(url, token, str(model)) as client:
             found = Remote(client, id_column).learn(source, target)
         told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(found.items()))
-        typer.echo(f"{sum(found.values()):,} labels sent: {told or 'none'}")
+        sent = sum(found.values())
+        typer.echo(f"{sent:,} label{'s' * (sent != 1)} sent: {told or 'none'}")
         if found.keys() - {"settled", "already"}:
             raise typer.Exit(1)
         return
@@ -160,6 +161,5 @@ def learn(
     warn(*learned.remarks)
     tell(
         place,
-        f"{learned.rows:,} rows learned, {learned.settled:,} in all; {learned.told}. The model is "
-        f"{place}",
+        f"{learned.told}. The model is {place}",
     )

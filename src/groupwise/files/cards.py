@@ -38,7 +38,8 @@ def cards(done: "Finished", most: int) -> Cards:
     rows = done.rows[:most]
     scale = regret_scale(done.rows, done.players)
     unit, panels = done.measure.error_unit, [_Panels(done, row, scale) for row in rows]
-    order = "the file" if done.plan.order is None else f"the order of {shown(done.plan.order, 30)}"
+    by = " and ".join(shown(name, 30) for name in done.plan.order)
+    order = f"the order of {by}" if by else "the file"
     kinds: dict[str, tuple[str, str, list[Panel | None]]] = {
         "errors": (
             f"rows, in {order}",

@@ -13,7 +13,7 @@ from groupwise.files.noticed import age_bands, alike, is_identifier
 from groupwise.files.profile import Profile
 from groupwise.files.scan import Scan
 from groupwise.files.settings import DROP, LEVELS_WORD
-from groupwise.files.text import listed, quoted, shown
+from groupwise.files.text import argument, listed, quoted, shown
 from groupwise.groups import Group, by, cut
 from groupwise.groups.algebra import Leaf
 from groupwise.groups.declarations import By, Cut
@@ -83,8 +83,8 @@ def gaps(scan: Scan, features: Features, missing: str) -> list[str]:
 
 
 def is_few_valued(profile: Profile) -> bool:
-    """Whether a column's values make groups; numbers that are missing here and there do not."""
-    numbers = FEW if profile.whole and not profile.missing else 0
+    """Whether a column's values make groups; where one is missing, a row is in none of them."""
+    numbers = FEW if profile.whole else 0
     most = LEVELS if profile.kind == "text" else numbers
     present = profile.rows - profile.missing
     return 2 <= profile.distinct <= most and 2 * profile.distinct <= max(present, 4)
@@ -180,7 +180,7 @@ def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str
     suspicious = [
         f"Feature {quoted(name)} correlates with the label {quoted(target)} at "
         f"{scan.columns[name].correlation:.2f}. If it becomes known only with the label, "
-        f"leave it out: --drop {shown(name)}."
+        f"leave it out: --drop {argument(name)}."
         for name in features
         if abs(scan.columns[name].correlation) >= SUSPICIOUS
     ]
