@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def independent(chosen):
     return np.linalg.matrix_rank(VECTORS[:, chosen]) == len(chosen)
 
 
-CASES = {
+CASES: dict[str, tuple[Any, list[Any]]] = {
     "top of one": (TopK(1, 1), list(sets(1, 1))),
     "top": (TopK(7, 3), list(sets(7, 3))),
     "all": (TopK(4, 4), list(sets(4, 4))),
@@ -123,7 +124,8 @@ def test_a_model_learns_the_best_action_of_every_group(name, tmp_path):
 
 
 def test_they_are_saved_by_name():
-    for oracle in (TopK(7, 3), Assignment(2, 4), SpanningTree([((0, 1), "b"), ("b", 2)])):
+    oracles: list[Any] = [TopK(7, 3), Assignment(2, 4), SpanningTree([((0, 1), "b"), ("b", 2)])]
+    for oracle in oracles:
         again = oracle_from_dict(oracle.to_dict())
         assert type(again) is type(oracle)
         costs = np.arange(oracle.dimension)[::-1]
@@ -140,9 +142,9 @@ def test_they_are_saved_by_name():
         (lambda: Assignment(0, 2), "rows"),
         (lambda: SpanningTree([("a", "b"), ("c", "d")]), "not connected"),
         (lambda: SpanningTree([("a", "a")]), "different nodes"),
-        (lambda: SpanningTree([1, 2]), "pairs"),
+        (lambda: SpanningTree(cast(Any, [1, 2])), "pairs"),
         (lambda: Matroid(3, lambda chosen: False), "nothing to choose"),
-        (lambda: Matroid(3, None), "function"),
+        (lambda: Matroid(3, cast(Any, None)), "function"),
         (lambda: TopK(3, 1).minimise([1.0, 2.0]), "3 finite numbers"),
     ],
 )

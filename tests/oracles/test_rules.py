@@ -14,10 +14,11 @@ from groupwise.oracles import Halfspaces, Trees, oracle_from_dict
 def all_trees(contexts):
     """What every tree of two levels says, written out."""
     d = contexts.shape[1]
-    leaves = [lambda x, v=v: v for v in (0, 1)]
-    leaves += [lambda x, j=j, v=v: int(x[j]) ^ v for j in range(d) for v in (0, 1)]
+    leaves = [(j, v) for j in (None, *range(d)) for v in (0, 1)]  # of no bit, or of one
     for root, zero, one in itertools.product(range(d), leaves, leaves):
-        yield tuple((one if x[root] else zero)(x) for x in contexts)
+        chosen = [one if x[root] else zero for x in contexts]
+        pairs = zip(contexts, chosen, strict=True)
+        yield tuple(v if j is None else int(x[j]) ^ v for x, (j, v) in pairs)
 
 
 def separable(points, said):

@@ -160,8 +160,9 @@ class Matroid(_Sets):
                 chosen.append(place)
         return _vector(np.array(chosen, dtype=np.int64), self.dimension)
 
-    def to_dict(self) -> None:
+    def to_dict(self) -> dict[str, Any] | None:
         """A function cannot be saved."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
