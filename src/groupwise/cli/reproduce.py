@@ -33,7 +33,7 @@ def command(
             help="synthetic-mean, synthetic-min, synthetic-max, synthetic-permutation, medical, "
             "adult, or all of them (the default). Beyond the paper's tables: routing, "
             "classification-transductive, classification-separator, lending, enumeration, "
-            "ablation.",
+            "ablation, rates.",
             show_default=False,
         ),
     ] = None,

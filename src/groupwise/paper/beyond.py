@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from groupwise.errors import ConfigurationError
-from groupwise.paper import ablation, classification, enumeration, lending, routing
+from groupwise.paper import ablation, classification, enumeration, lending, rates, routing
 from groupwise.paper.claims import Outcome, Request, Study, expected
 from groupwise.paper.figures import illustrate
 from groupwise.progress import progress_bar
@@ -20,6 +20,7 @@ STUDIES = {
     "lending": lending.STUDY,
     "enumeration": enumeration.STUDY,
     "ablation": ablation.STUDY,
+    "rates": rates.STUDY,
 }
 
 
