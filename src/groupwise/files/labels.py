@@ -95,8 +95,8 @@ def _check_texts(label: Profile) -> None:
         raise DataError(
             f"The label column {quoted(label.name)} holds {label.count} different texts, such as "
             f"{quoted(label.text)} in row {label.text_row}, which is no number. Up to {FEW} are "
-            "taken for classes; --task classes says that more are. Numbers are written without "
-            "signs and units."
+            "taken for classes; --task classes says that more are. Rare ones are better put "
+            "together; numbers are written without signs and units."
         )
 
 
