@@ -6,6 +6,7 @@ that a request whose answer was lost may be repeated. Labels are of ids.
 
 import asyncio
 import json
+import re
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -57,6 +58,11 @@ class _Requests:
     """What both clients ask, as (method, path, body)."""
 
     def __init__(self, url: str, token: str | None, model: str | None, timeout: float) -> None:
+        if token is not None and not re.fullmatch(r"[!-~]+", token):
+            raise ClientError(
+                "The token is not one: it has characters that none has. Give what groupwise token "
+                "create printed, beginning with gw_."
+            )
         self.model = model
         self.settings: dict[str, Any] = {
             "base_url": url.rstrip("/"),

@@ -13,6 +13,8 @@ PATIENCE = 2.0
 """Seconds before a bar appears: what is done sooner needs none."""
 BETWEEN = 0.2
 """Seconds between two states of a line."""
+SILENCE = 10.0
+"""Seconds without a word, at most, where there is no terminal; later twice as many each time."""
 
 T = TypeVar("T")
 Advance = Callable[..., None]
@@ -20,18 +22,24 @@ Advance = Callable[..., None]
 
 
 @contextmanager
-def progress_bar(total: int, what: str, show: bool = True, unit: str = "rows") -> Iterator[Advance]:
+def progress_bar(
+    total: int, what: str, show: bool = True, unit: str = "rows", steady: bool = False
+) -> Iterator[Advance]:
     """A bar on standard error with rows, rate and time left; yields a function that advances it.
 
     Its length may be measured in something else than rows, such as bytes of a file. It appears on a
     terminal only, and not before two seconds have passed. Without rich, which the extra ``cli``
-    brings, it is a line with the same figures.
+    brings, it is a line with the same figures. Where single things take long, a ``steady`` bar
+    is there before the first is done, and lines say how far it is where there is no terminal.
     """
     if not show:
         yield lambda rows, place=None: None
-        return
-    with (_bar if find_spec("rich") else _line)(total, what, unit) as advance:
-        yield advance
+    elif steady and not sys.stderr.isatty():
+        with _words(total, what, unit) as advance:
+            yield advance
+    else:
+        with (_bar if find_spec("rich") else _line)(total, what, unit, steady) as advance:
+            yield advance
 
 
 def stepping(things: Sequence[T], what: str, show: bool, unit: str) -> Iterator[T]:
@@ -56,7 +64,31 @@ def patiently(text: str) -> Iterator[None]:
 
 
 @contextmanager
-def _bar(total: int, what: str, unit: str) -> Iterator[Advance]:
+def _words(total: int, what: str, unit: str) -> Iterator[Advance]:
+    """Lines, the first after ten seconds, the next after twenty more, and so on."""
+    count, done = 0, threading.Event()
+
+    def advance(rows: int, place: int | None = None) -> None:
+        nonlocal count
+        count += rows
+
+    def speak() -> None:
+        pause = SILENCE
+        while not done.wait(pause):
+            print(f"groupwise: {what}, {count:,} of {total:,} {unit}", file=sys.stderr, flush=True)
+            pause *= 2.0
+
+    speaker = threading.Thread(target=speak, daemon=True)
+    speaker.start()
+    try:
+        yield advance
+    finally:
+        done.set()
+        speaker.join()
+
+
+@contextmanager
+def _bar(total: int, what: str, unit: str, steady: bool) -> Iterator[Advance]:
     """A bar of rich's."""
     from rich.console import Console
     from rich.progress import (
@@ -90,6 +122,8 @@ def _bar(total: int, what: str, unit: str) -> Iterator[Advance]:
         reached = count if place is None else place
         bar.update(task, completed=reached, rows=count, rate=_rate(count, elapsed))
 
+    if steady:
+        bar.start()
     try:
         yield advance
     finally:
@@ -98,20 +132,23 @@ def _bar(total: int, what: str, unit: str) -> Iterator[Advance]:
 
 
 @contextmanager
-def _line(total: int, what: str, unit: str) -> Iterator[Advance]:
+def _line(total: int, what: str, unit: str, steady: bool) -> Iterator[Advance]:
     """A line that is written over."""
-    started = written = time.monotonic()
+    started, written = time.monotonic(), 0.0
     count = width = 0
+    patience = 0.0 if steady else PATIENCE
 
     def advance(rows: int, place: int | None = None) -> None:
         nonlocal count, width, written
         count, now = count + rows, time.monotonic()
-        if sys.stderr.isatty() and now - started > PATIENCE and now - written > BETWEEN:
+        if sys.stderr.isatty() and now - started >= patience and now - written > BETWEEN:
             done, rate = (count if place is None else place), _rate(count, now - started)
             text = f"{what} {done / max(total, 1):.0%} {count:,} {unit}, {rate} {unit}/s"
             print(f"\r{text:{width}}", end="", file=sys.stderr, flush=True)
             written, width = now, max(width, len(text))
 
+    if steady:
+        advance(0)
     try:
         yield advance
     finally:

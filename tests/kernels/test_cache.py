@@ -357,7 +357,7 @@ def test_the_notice_comes_only_if_something_is_compiled(copy):
     text = package.read_text()
     assert "COMPILE_NOTICE_SECONDS = 1.0" in text
     package.write_text(text.replace("COMPILE_NOTICE_SECONDS = 1.0", "COMPILE_NOTICE_SECONDS = 0.0"))
-    assert "this happens once" in copy.start().communicate()[1]
+    assert "(once for each kind of model)" in copy.start().communicate()[1]
     assert copy.start().communicate()[1] == ""
     shutil.rmtree(copy.kernels / "__pycache__")
     blocked(copy)

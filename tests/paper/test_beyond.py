@@ -1,26 +1,40 @@
 """The experiments beyond the paper: small versions of all, and the whole of some."""
 
+import io
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from groupwise.datasets import _files
 from groupwise.errors import ConfigurationError, DatasetError
+from groupwise.paper import lending, routing, variants
 from groupwise.paper.beyond import STUDIES, run, study_of
 from groupwise.paper.claims import Outcome, Request, expected
 from groupwise.paper.classification import labeller, simulate
 from groupwise.paper.lending import (
     FIELDS,
-    _table,
     generated_stream,
     on_applicants,
     on_generated,
     read,
     stand_in,
     stream_of,
+    table_of,
 )
+from groupwise.paper.variants import Trace, Variant
+from groupwise.regret.curves import Curve
+from groupwise.report.tables import Table, show
 from tests.few import few
+
+
+def printed(table: Table, width: int) -> str:
+    text = io.StringIO()
+    show(Console(file=text, width=width), table)
+    return text.getvalue()
 
 
 @pytest.mark.parametrize("name", few(STUDIES, 2))
@@ -38,6 +52,59 @@ def test_small_versions_write_tables_figures_and_a_page(name: str, tmp_path: Pat
     assert len(study_of(name).about) > 200
     for figure in outcome.figures:
         assert (tmp_path / name / f"{figure.name}.svg").exists()
+    for table in (*outcome.tables, outcome.claims()):
+        for width in (80, 120):
+            shown = printed(table, width)
+            assert "…" not in shown
+            for cell in (cell for row in table.rows for cell in row):
+                assert all(word in shown for word in cell.text.split()), cell.text
+
+
+@pytest.mark.parametrize("name", ["routing", "lending"])
+def test_tables_as_wide_as_they_get_fit_a_narrow_terminal(name: str) -> None:
+    """With the widest figures of a whole run, in rows of the longest names."""
+    wide = np.array([-12_345.6, -9_012.3])
+    if name == "lending":
+        groups = ("race=Amer-Indian-Eskimo", "always_on")
+        people = stream_of(stand_in(1))._replace(groups=groups)
+        runs = np.tile(np.abs(wide)[:, None, None], (1, 5, 2))
+        table = lending.table_of("Applicants, unknown, keeping state", runs, people)
+    else:
+        curves = (Curve(np.array([1]), *np.full((4, 1), value)) for value in wide)
+        status = {"rush_hour=false": "in expectation"}
+        traces = [Trace({"rush_hour=false": curve}, status, frozenset()) for curve in curves]
+        variant = Variant(
+            "routing", "Last path dearer", partial(routing.simulate, "fixed"), "third"
+        )
+        table = variants.table_of(variant, traces)
+    assert "…" not in printed(table, 80)
+    assert len(printed(table, 80).split(table.title)) == 3
+
+
+def test_applicants_are_generated_only_where_nobody_said_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(file: object, looked_in: object) -> Path:
+        raise DatasetError("There is no network.")
+
+    monkeypatch.setattr(_files, "_download", refused)
+    monkeypatch.setattr(_files, "cache", lambda: tmp_path / "cache")
+    monkeypatch.delenv(_files.ENVIRONMENT, raising=False)
+    with pytest.raises(DatasetError, match=r"Neither adult_uci\.csv\.gz nor .* leave out --data"):
+        run("lending", Request(out=tmp_path / "out", data=tmp_path))
+    with pytest.raises(DatasetError, match="is not a folder"):
+        run("lending", Request(out=tmp_path / "out", data=tmp_path / "nowhere"))
+    assert not (tmp_path / "out").exists()
+    said: list[str] = []
+    request = Request(out=tmp_path / "out", seeds=1, rounds=200, jobs=1, say=said.append)
+    outcome, page = run("lending", request)
+    assert said == outcome.notes
+    assert "generated people, not those of the UCI Adult data" in said[0]
+    text = page.read_text("utf-8")
+    assert text.index(said[0]) < text.index("<table")
+    of_people = [table.title for table in outcome.tables[1:]]
+    assert len(of_people) == 3
+    assert all(title.startswith("Generated applicants, ") for title in of_people)
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -101,7 +168,7 @@ def test_few_applicants_are_served(count: int) -> None:
     tasted = on_applicants(people, "horizon known", 0)
     assert (tasted.payments[np.isnan(tasted.estimate)] == 0.0).all()
     assert np.isfinite(tasted.regret).all()
-    shown = {cell.text for row in _table("way", np.array([tasted]), people).rows for cell in row}
+    shown = {cell.text for row in table_of("way", np.array([tasted]), people).rows for cell in row}
     assert ("–" in shown) == bool(np.isnan(tasted.estimate).any()) == (count > 2)
 
 

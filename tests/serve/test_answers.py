@@ -340,6 +340,12 @@ async def test_tokens(place):
         is_problem(await asked("POST", f"{PATH}/labels", "predict", json=settled), 403, "forbidden")
         assert (await asked("POST", f"{PATH}/labels", "learn", json=settled)).status_code == 200
         assert (await asked("GET", f"{PATH}/tickets/~0", "read")).status_code == 200
+        for scope in ("predict", "learn"):  # who sends rows may know what rows are, and no more
+            known = (await asked("GET", PATH, scope)).json()
+            assert known == {"name": "costs", "target": "costs", "settings": SETTINGS}
+            is_problem(await asked("GET", f"{PATH}/regret", scope), 403, "forbidden")
+        assert "events" in (await asked("GET", PATH, "read")).json()
+        is_problem(await asked("GET", PATH, "other"), 403, "forbidden")
         for method, path in (("DELETE", PATH), ("PUT", PATH), ("GET", f"{PATH}/snapshot")):
             is_problem(await asked(method, path, "read"), 403, "forbidden")
         is_problem(await asked("GET", "/metrics", "other"), 403, "forbidden")
@@ -363,3 +369,14 @@ async def test_without_tokens_only_this_machine_is_answered(file):
             is_problem(await client.get("/v1/models", headers={"Host": host}), 403, "forbidden")
         for host in ("localhost:8088", "127.0.0.1", "[::1]:8088"):
             assert (await client.get("/v1/models", headers={"Host": host})).status_code == 200
+
+
+@asynchronous
+async def test_answers_end_their_line(file):
+    """So that the shell's prompt stands in the next one."""
+    async with inside(file) as (_, client):
+        await made(client)
+        for path in ("/live", "/v1/models", PATH, "/v1/nothing", "/openapi.json"):
+            response = await client.get(path)
+            assert response.text.endswith("}\n")
+            assert int(response.headers["content-length"]) == len(response.content)

@@ -142,3 +142,11 @@ def test_what_is_not_the_service_is_said_so():
         pytest.raises(ClientError, match="no JSON"),
     ):
         client.regret()
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize("token", ["gw_…", "", "gw_1 2", "gw_1\n"])
+def test_what_cannot_be_a_token_is_refused_at_once(kind, token):
+    with pytest.raises(ClientError, match="groupwise token create printed") as caught:
+        kind("http://127.0.0.1:8088", token=token, model="costs")
+    assert "\n" not in str(caught.value)

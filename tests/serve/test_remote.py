@@ -2,6 +2,7 @@
 
 import csv
 import json
+import time
 
 import httpx
 import pytest
@@ -67,3 +68,36 @@ def test_probabilities_have_their_columns(service, tmp_path):
     table = httpx.get(f"{service.url}/v1/models/rich/regret", timeout=60).json()
     assert table["settled"] == 60
     assert json.dumps(table)
+
+
+def status(url, token, until):
+    """What a request with a new token is answered, when the service knows of it."""
+    found, ends = 0, time.monotonic() + 30
+    while found != until and time.monotonic() < ends:
+        time.sleep(0.05)
+        if httpx.get(url).status_code == 401:  # it knows that there are tokens
+            found = httpx.get(url, headers={"Authorization": f"Bearer {token}"}).status_code
+    return found
+
+
+def test_a_token_that_may_predict_and_learn_is_enough(tmp_path):
+    store = tmp_path / "groupwise.db"
+    with Running(str(store)) as service:
+        url = f"{service.url}/v1/models/pay"
+        httpx.put(url, content=SETTINGS, timeout=120).raise_for_status()
+        scopes = "--scope", "predict", "--scope", "learn", "--store", store
+        token = succeed("token", "create", "shop", *scopes, "--model", "pay").stdout.strip()
+        here = {"Authorization": f"Bearer {token}"}
+        assert status(url, token, until=200) == 200
+        found = httpx.get(url, headers=here).json()
+        assert set(found) == {"name", "target", "settings"}
+        assert found["settings"] == SETTINGS
+        assert httpx.get(f"{url}/regret", headers=here).status_code == 403
+        header = ["sex", "city", "age", "pay"]
+        data = write_rows(tmp_path / "people.csv", header, people(30))
+        there = data, "--url", service.url, "--token", token
+        assert "30 labels sent: 30 settled" in succeed("learn", "pay", *there).stdout
+        assert len(succeed("predict", "pay", *there).stdout.splitlines()) == 31
+        other = succeed("token", "create", "other", *scopes, "--model", "rich").stdout.strip()
+        assert status(url, other, until=403) == 403
+        assert "is not for model pay" in refused("learn", "pay", *there[:-1], other)

@@ -114,7 +114,7 @@ def command(
     beyond = [name for name in experiments or () if name in STUDIES]
     holds = True
     for name in beyond:
-        request = Request(out=out, seeds=seeds, jobs=jobs, data=data)
+        request = Request(out=out, seeds=seeds, jobs=jobs, data=data, say=warn, what=name)
         outcome, page = run(name, request, lambda table: show(screen, table))
         typer.echo(f"The page is {page.resolve()}")
         holds = holds and all(check.holds for check in outcome.checks)

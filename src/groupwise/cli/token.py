@@ -42,13 +42,13 @@ def command(
     within a second.
     """
     from groupwise.serve.access import new_token
-    from groupwise.serve.run import open_store
+    from groupwise.serve.run import existing_store, open_store
 
     if action not in ACTIONS:
         raise ConfigurationError(f"There is no {action!r}: {', '.join(ACTIONS)}.")
     if action != "list" and not name:
         raise ConfigurationError(f"groupwise token {action} needs a name or a number.")
-    kept = open_store(store, writer=False)
+    kept = open_store(store, writer=False) if action == "create" else existing_store(store)
     try:
         if action == "create":
             text, token = new_token(name or "", scope or (), model or ())
@@ -60,7 +60,10 @@ def command(
                 raise ConfigurationError(f"There is no token {name!r}: see groupwise token list.")
             warn(f"token {name} is revoked")
         else:
-            for one in kept.tokens():
+            known = kept.tokens()
+            if not known:
+                warn(f"{kept.place} has no tokens: a service of it answers this machine alone.")
+            for one in known:
                 models = ", ".join(one.models) or "all models"
                 typer.echo(f"{one.token}  {one.name}: {', '.join(one.scopes)}; {models}")
     finally:

@@ -88,12 +88,8 @@ class compiling(ContextDecorator):
         if compiling._depth == 0:
             return
         compiling._said = True
-        then = (
-            "this happens once, later runs use the cache."
-            if kept
-            else "set NUMBA_CACHE_DIR to a folder that can be written to make that once."
-        )
-        text = f"groupwise: compiling its kernels; {then}"
+        why = "once for each kind of model" if kept else "set NUMBA_CACHE_DIR to keep them"
+        text = f"groupwise: compiling its kernels ({why})"
         if not sys.stderr.isatty():
             print(text, file=sys.stderr, flush=True)
             return

@@ -7,6 +7,7 @@ from groupwise.errors import ConfigurationError
 from groupwise.paper import ablation, classification, enumeration, lending, routing
 from groupwise.paper.claims import Outcome, Request, Study, expected
 from groupwise.paper.figures import illustrate
+from groupwise.progress import progress_bar
 from groupwise.report.page import Page, Section, html
 from groupwise.report.provenance import versions
 from groupwise.report.tables import Table, json_text, latex
@@ -50,11 +51,11 @@ def run(
     }
     write(out / f"{name}.json", json_text(record))
     write(out / f"{name}.tex", "\n".join(latex(table) for table in outcome.tables))
-    section = Section(
-        study.title,
-        name,
-        [*outcome.tables, *illustrate(outcome.figures, out), *outcome.notes],
-        {"JSON": f"{name}.json", "LaTeX": f"{name}.tex"},
-    )
-    page = Page(study.title, [study.about], claims, [section], {"Made with": versions()})
+    count = len(outcome.figures)
+    with progress_bar(count, "figures", bool(request.what), "figures", steady=True) as advance:
+        drawn = list(illustrate(outcome.figures, out, advance=advance))
+    files = {"JSON": f"{name}.json", "LaTeX": f"{name}.tex"}
+    section = Section(study.title, name, [*outcome.tables, *drawn], files)
+    lead = [study.about, *outcome.notes]
+    page = Page(study.title, lead, claims, [section], {"Made with": versions()})
     return outcome, write(out / "index.html", html(page))

@@ -18,13 +18,19 @@ from groupwise.report.tables import Cell, Column, Table
 
 @dataclass(frozen=True)
 class Request:
-    """``seeds`` and ``rounds`` are the experiment's own where they are None."""
+    """``seeds`` and ``rounds`` are the experiment's own where they are None.
+
+    ``say`` is told what its reader has to know before it is run, ``what`` names it in the bar that
+    says how far it is; without a name there is none.
+    """
 
     out: Path = field(default_factory=lambda: Path("reproduction"))
     seeds: int | None = None
     rounds: int | None = None
     jobs: int | None = None
     data: str | os.PathLike[str] | None = None
+    say: Callable[[str], None] = lambda note: None
+    what: str = ""
 
     @property
     def whole(self) -> bool:
@@ -56,7 +62,10 @@ class Outcome:
         marks = {True: Cell("yes", "good"), False: Cell("no", "bad")}
         return Table(
             "Claims",
-            tuple(Column(title, numeric=False) for title in ("Claim", "Found", "Holds")),
+            tuple(
+                Column(title, numeric=False, wraps=title != "Holds")
+                for title in ("Claim", "Found", "Holds")
+            ),
             tuple(
                 (Cell(check.claim), Cell(check.found), marks[bool(check.holds)])
                 for check in self.checks

@@ -20,6 +20,7 @@ from groupwise.datasets import Dataset
 from groupwise.errors import ConfigurationError
 from groupwise.paper.published import Settings, Source, dataset_of
 from groupwise.paper.run import POINTS, Run, run
+from groupwise.progress import progress_bar
 from groupwise.stream import job_count
 from groupwise.writing import folder, write
 
@@ -52,12 +53,24 @@ def checked_engine(engine: str) -> str:
     )
 
 
-def in_processes(calls: Sequence[Callable[[], Found]], jobs: int | None) -> Iterator[Found]:
-    """What each call gives, in order, in as many processes of this machine as there are jobs."""
-    if job_count(jobs) == 1:
+def in_processes(
+    calls: Sequence[Callable[[], Found]], jobs: int | None, what: str = "", unit: str = "runs"
+) -> Iterator[Found]:
+    """What each call gives, in order, in as many processes of this machine as there are jobs.
+
+    With ``what``, a bar says how many are done.
+    """
+    with progress_bar(len(calls), what, bool(what), unit, steady=True) as advance:
+        for found in _each(calls, job_count(jobs)):
+            advance(1)
+            yield found
+
+
+def _each(calls: Sequence[Callable[[], Found]], jobs: int) -> Iterator[Found]:
+    if jobs == 1:
         yield from (call() for call in calls)
     else:
-        parallel = joblib.Parallel(job_count(jobs), "loky", return_as="generator")
+        parallel = joblib.Parallel(jobs, "loky", return_as="generator")
         yield from parallel(joblib.delayed(call)() for call in calls)
 
 

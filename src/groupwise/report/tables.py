@@ -33,11 +33,15 @@ PAIR = ("mean", "std")
 
 
 class Column(NamedTuple):
-    """A column's heading, and the wider heading that it stands under, if any."""
+    """A column's heading, and the wider heading that it stands under, if any.
+
+    Where a terminal has too little room, text that ``wraps`` goes on in the next line.
+    """
 
     title: str
     span: str = ""
     numeric: bool = True
+    wraps: bool = False
 
 
 class Cell(NamedTuple):
@@ -157,7 +161,7 @@ def rich_table(table: Table) -> "RichTable":
         laid_out.add_column(
             Text(f"{span}\n{column.title}" if any(spans) else column.title),
             justify="right" if column.numeric else "left",
-            no_wrap=True,
+            no_wrap=not column.wraps,
             vertical="bottom",
         )
     for row in table.rows:

@@ -15,6 +15,8 @@ from groupwise.serve.store import Token
 
 PREDICT, LEARN, READ, ADMIN = SCOPES = ("predict", "learn", "read", "admin")
 """Issue tickets; settle them; look; everything, with models made and deleted too."""
+ANY = ""
+"""For whoever has a token of the model, whatever its scopes."""
 EVERYBODY = Token("", "anybody on this machine", b"", (ADMIN,), (), 0.0)
 """Whoever asks a service that has no tokens, and so answers this machine only."""
 PREFIX = "gw_"
@@ -57,9 +59,14 @@ def bearer(header: str | None) -> str | None:
     return form[1] if form else None
 
 
+def has(token: Token, scope: str) -> bool:
+    """Has a token this scope? Any will do for ``ANY``."""
+    return scope == ANY or scope in token.scopes or ADMIN in token.scopes
+
+
 def allow(token: Token, scope: str, model: str | None = None) -> None:
     """ForbiddenError unless a token is for this."""
-    if scope not in token.scopes and ADMIN not in token.scopes:
+    if not has(token, scope):
         raise ForbiddenError(f"The token {token.name!r} lacks the scope {scope}.")
     if token.models and model not in token.models:
         what = "this" if model is None else f"model {model}"

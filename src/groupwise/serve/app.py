@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from groupwise.errors import GroupwiseError
 from groupwise.serve import access, bodies
-from groupwise.serve.access import ADMIN, LEARN, PREDICT, READ
+from groupwise.serve.access import ADMIN, ANY, LEARN, PREDICT, READ
 from groupwise.serve.bodies import body, few, named
 from groupwise.serve.declared import target_of
 from groupwise.serve.engine import CONFLICT, INVALID, UNKNOWN, Engine, Outcome
@@ -53,11 +53,11 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Json(Response):
-    """A response that holds JSON."""
+    """A response that holds JSON, and ends its line."""
 
     def __init__(self, content: bytes, status: int = 200) -> None:
-        self.status_code, self.body, self.background = status, content, None
-        self.raw_headers = [*FIXED, (b"content-length", b"%d" % len(content))]
+        self.status_code, self.body, self.background = status, content + b"\n", None
+        self.raw_headers = [*FIXED, (b"content-length", b"%d" % len(self.body))]
 
 
 class App:
@@ -112,7 +112,7 @@ class App:
             self._route(f"{of}/history", self._history, get, READ),
             self._route(f"{of}/stream", self._stream, get, READ),
             self._route(f"{of}/snapshot", self._snapshot, get, ADMIN),
-            self._route(of, self._about, get, READ),
+            self._route(of, self._about, get, ANY),
             self._route(of, self._put, ["PUT"], ADMIN),
             self._route(of, self._delete, ["DELETE"], ADMIN),
             self._route("/v1/models", self._models, get, READ),
@@ -290,10 +290,11 @@ class App:
         return Json(_encode({"models": [self.looks.about(one) for one in known]}))
 
     async def _about(self, request: Request, token: Token) -> Response:
+        """Settings, which say what rows are, and figures for those who may look."""
         engine = self._engine(request)
-        settings = engine.record.settings
-        found = {**self.looks.about(engine), "target": target_of(settings), "settings": settings}
-        return Json(_encode(found))
+        name, settings = engine.record.name, engine.record.settings
+        figures = self.looks.about(engine) if access.has(token, READ) else {"name": name}
+        return Json(_encode({**figures, "target": target_of(settings), "settings": settings}))
 
     async def _put(self, request: Request, token: Token) -> Response:
         content = await body(request, None)

@@ -38,5 +38,5 @@ def answered(error: ServiceError) -> Response:
         headers["Retry-After"] = str(error.retry_after)
     if error.status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="groupwise"'
-    body = msgspec.json.encode(problem_of(error))
+    body = msgspec.json.encode(problem_of(error)) + b"\n"
     return Response(body, error.status, headers, PROBLEM)

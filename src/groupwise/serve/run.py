@@ -4,6 +4,7 @@ import gc
 import hashlib
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from groupwise.serve.looks import Looks
 from groupwise.serve.service import Service
 from groupwise.serve.state import State
 from groupwise.serve.store import ModelRecord, SnapshotRecord, Store
+from groupwise.serve.warm import warm_usual
 
 POSTGRES = ("postgresql://", "postgres://")
 SWITCH = 0.0005
@@ -55,6 +57,13 @@ def open_store(name: str, writer: bool = True, lease: float = 10.0) -> Store:
     from groupwise.serve.sqlite import SqliteStore
 
     return SqliteStore(Path(name), writer)
+
+
+def existing_store(name: str) -> Store:
+    """The store of a name, to read, if it is there."""
+    if not name.startswith(POSTGRES) and not Path(name).exists():
+        raise StoreError(f"There is no store {name}. Name it with --store.")
+    return open_store(name, writer=False)
 
 
 class Server(uvicorn.Server):
@@ -109,6 +118,8 @@ def serve(settings: Settings, said: Callable[[str], None]) -> None:
         server.ending = looks.end
         address = f"[{settings.host}]" if ":" in settings.host else settings.host
         said(f"{store.place} is served at http://{address}:{settings.port}")
+        if not store.models():  # those that are there are warmed when they are taken
+            threading.Thread(target=warm_usual, args=(lambda: server.should_exit,)).start()
         server.run()
     finally:
         store.close()
@@ -127,9 +138,7 @@ def _check_host(host: str, store: Store) -> None:
 
 def check(settings: Settings, said: Callable[[str], None]) -> bool:
     """Does every model come from its snapshots and its log as it was? Nothing is changed."""
-    if not settings.store.startswith(POSTGRES) and not Path(settings.store).exists():
-        raise StoreError(f"There is no store {settings.store}. Name it with --store.")
-    store = open_store(settings.store, writer=False)
+    store = existing_store(settings.store)
     try:
         found = [_is_whole(store, record, said) for record in store.models()]
         return all(found)

@@ -1,6 +1,7 @@
 """Compiling what a model needs before somebody waits for it."""
 
 import copy
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -8,8 +9,23 @@ from groupwise.errors import GroupwiseError
 from groupwise.features.declared import Hashed
 from groupwise.losses import Log
 from groupwise.model import Groupwise
+from groupwise.serve.declared import declared_model
 from groupwise.serve.state import Row
 from groupwise.ticket import Ticket
+
+USUAL = ("range = [0, 1]", 'task = "probability"')
+"""What labels are: numbers, or yes and no."""
+OTHERWISE = """
+features = { age = [18, 90] }
+groups = [{ by = "sex" }]
+"""
+
+
+def warm_usual(ending: Callable[[], bool]) -> None:
+    """What most first models need; a kind at a time, until it is too late."""
+    for label in USUAL:
+        if not ending():
+            warm(declared_model(label + OTHERWISE, "the usual"))
 
 
 def warm(model: Groupwise, row: Row | None = None) -> None:
