@@ -11,10 +11,10 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-numba fuzz kills lint docs bench bench-accuracy clean
+.PHONY: help demo test test-slow test-numba fuzz kills lint docs bench bench-accuracy bench-intervals clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.runtime  ## a real file, and one of the paper's experiments: pages in demo/
 	$(BIN)/python examples/health_visits.py demo/visits.csv
@@ -69,6 +69,9 @@ DATA := ../shared/data
 
 bench-accuracy: $(VENV)/.bench  ## errors on real streams beside other online learners: DATA=FOLDER
 	$(BIN)/python -m benchmarks.accuracy --data $(DATA)
+
+bench-intervals: $(VENV)/.bench  ## coverage and width beside split conformal prediction: DATA=FOLDER
+	$(BIN)/python -m benchmarks.intervals --data $(DATA) --groups
 
 clean:  ## remove the virtual environment and everything that was generated
 	rm -rf $(VENV) demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -45,24 +45,26 @@ groupwise run logged.csv --target charges --expert my_model
 
 ## Files as they are
 
-CSV (commas, semicolons, tabs or bars; decimal commas too), Parquet, Arrow and Feather, Excel
-(`pip install '.[excel]'`), SQLite, JSON Lines and arrays of objects are read, also packed as .gz,
-.zip, .xz, .zst or .bz2. `--table` names the table of a database, or the sheet of a workbook, where
-there are several. The same rows are the same in all of them: `True`, `TRUE` and `true` are one
-value, dates are read as such, and what is empty is missing.
+CSV (commas, semicolons, tabs or bars; decimal commas and signs between thousands too), Parquet,
+Arrow and Feather, Excel (`pip install '.[excel]'`), SQLite, JSON Lines and arrays of objects are
+read, also packed as .gz, .zip, .xz, .zst or .bz2. `--table` names the table of a database, or the
+sheet of a workbook, where there are several. The same rows are the same in all of them: `True`,
+`TRUE` and `true` are one value, dates are read as such, and what is empty is missing, in a column
+of numbers also NA, null, None, `?`, `-` and the like.
 
 - **Missing values** of a feature count as 0, with a feature beside it that says so, such as
   `bmi missing`. `--missing error` stops instead, `--missing drop` leaves the row out. A row is in
   no group of a column that is missing. In Python they are errors unless the model has
   `missing="indicator"`.
 - **Missing labels**: the row is predicted in its place, and nothing is learned from it.
-- **Left out, with a word**: columns of one value, row numbers, identifiers, and text that is new in
-  nearly every row. Of more than 256 columns those are features that go best with the label.
+- **Left out, with a word**: columns of one value, row numbers, identifiers, text that is new in
+  nearly every row, and what is neither number nor text: nested columns, bytes. Of more than 256 columns those are features that go best with the label.
 - **Pointed out**: a feature that nearly is the label, columns that sum to it, columns that make the
   same groups (which are proposed once), and dates, by which `--order` could sort the rows. Ages are
   proposed in bands.
-- **Bad rows**: text in a column of numbers, too many or too few cells, a label outside its range. A
-  run names the first by its number and stops; with `--skip-bad` it names them and goes on.
+- **Bad rows**: text in a column of numbers, too many or too few cells, a label outside its range,
+  a date that is missing or none where rows are sorted by it. A run names one by its number and
+  stops; with `--skip-bad` it names them and goes on.
 
 Next month's file may hold labels that the first did not foresee. `groupwise learn --widen` makes
 the range wide enough and keeps all that was learned. Losses and certificates stay in the units of
@@ -104,10 +106,10 @@ regret and certificate the report shows calibration, with the error that chance 
 their sum. A probability below 1e-15 of what then came counts as 1e-15, and the report says how
 often: the loss would be infinite.
 
-Texts such as NA among the classes are an error, unless `--classes` names them. A class that is in
-one row only, or classes that differ in capitals alone, are pointed out. A file with one class of
-two works, if the other is known (0 and 1, no and yes, or named in `--classes`), and the report says
-so.
+Texts such as NA among the classes stand for a missing label, unless `--classes` names them. A class
+that is in one row only, or classes that differ in capitals alone, are pointed out. A file with one
+class of two works, if the other is known (0 and 1, no and yes, or named in `--classes`), and the
+report says so.
 
 A command that cannot be carried out says why in one line on standard error, and exits with 2.
 """

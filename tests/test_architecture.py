@@ -29,6 +29,7 @@ LAYERS = {
     },
     "parts": {
         *("kernels", "store", "oracles", "regret", "learners", "aggregators", "archive"),
+        "bounds",
         "features",
     },
     "core": {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from groupwise import (
         aggregators,
+        bounds,
         checks,
         datasets,
         enumerated,
@@ -59,6 +60,7 @@ _HOMES = {
 }
 _MODULES = (
     "aggregators",
+    "bounds",
     "checks",
     "datasets",
     "enumerated",
@@ -79,6 +81,7 @@ __all__ = [
     "Platt",
     "Ticket",
     "aggregators",
+    "bounds",
     "by",
     "calendar",
     "checks",

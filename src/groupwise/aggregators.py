@@ -58,6 +58,10 @@ class AdaNormalHedge:
         potential = 1.0 + 1.5 * float(np.sum(prior * (1.0 + np.log1p(absolute))))
         return np.sqrt(3.0 * absolute * (math.log(potential) - np.log(prior)))
 
+    def before(self, rounds: Vector, prior: Vector, loss: Loss) -> Vector:
+        """The same before the first row, given the rounds of every expert: C_i is at most that."""
+        return self.bound(rounds, rounds, prior, loss) * (1.0 + _OUTWARD)
+
     def plays(self, loss: Loss) -> tuple[str, ...]:
         """Mean and sample for convex losses, sample for discrete ones."""
         if loss.ranged and not loss.bounded:
@@ -110,6 +114,10 @@ class Specialists:
         """ln(1/q_i) / η."""
         assert loss.eta is not None
         return -np.log(prior) / loss.eta
+
+    def before(self, rounds: Vector, prior: Vector, loss: Loss) -> Vector:
+        """The same: it is known before the first row."""
+        return self.bound(rounds, rounds, prior, loss) * (1.0 + _OUTWARD) + _OUTWARD
 
     def plays(self, loss: Loss) -> tuple[str, ...]:
         """Substitution for square loss, the mean for log loss, and no others."""
@@ -214,6 +222,11 @@ class Prod:
         k = max(int(rates.sum()) - 1, 0)
         return (-np.log(prior) - _LOG_SHARES[k]) / _RATES[k] + 2.0 * error * distance
 
+    def before(self, rounds: Vector, prior: Vector, loss: Loss) -> Vector:
+        """:meth:`a_priori` where nothing is known of the errors: they are at most 1."""
+        known: Vector = self.a_priori(prior, error=1.0) * (1.0 + _OUTWARD)
+        return known
+
     def plays(self, loss: Loss) -> tuple[str, ...]:
         """The root, for square loss alone."""
         if not isinstance(loss, Square):
@@ -225,6 +238,8 @@ class Prod:
 
 
 _EPSILON = float(np.finfo(np.float64).eps)
+_OUTWARD = 16.0 * _EPSILON
+"""More than what rounding does to a bound that is a formula."""
 _STEPS = 100
 _RATES = np.array(RATES)
 _LOG_SHARES = np.log(np.array(SHARES) / sum(SHARES))

@@ -21,6 +21,7 @@ from groupwise.writing import replaced
 
 SCHEMA = 5
 FORMAT = "groupwise snapshot"
+ADVICE = "Give the model.gw of a groupwise run, or a file written by model.save."
 HEADER = "groupwise.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 MAGIC = b"PK"
@@ -67,14 +68,13 @@ def from_bytes(data: bytes, path: str | os.PathLike[str]) -> tuple[dict[str, Any
     """The same of a file's content; ``path`` is for messages."""
     if not data.startswith(MAGIC):
         kind = "not a groupwise snapshot" if data else "empty"
-        raise SnapshotError(f"{path} is {kind}. Give a file written by model.save(path).")
+        raise SnapshotError(f"{path} is {kind}. {ADVICE}")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
             if HEADER not in archive.namelist():
                 raise SnapshotError(
-                    f"{path} is a zip archive, but not a groupwise snapshot. "
-                    "Give a file written by model.save(path)."
+                    f"{path} is a zip archive, but not a groupwise snapshot. {ADVICE}"
                 )
             if any(info.compress_type != zipfile.ZIP_STORED for info in members):
                 raise ValueError("a member is compressed")

@@ -201,13 +201,15 @@ class _PartialFeedback:
                 "learner": learner,
                 "aggregator": aggregator,
                 "a_priori": None,  # it is of the labels that were learned from since a restart
+                "learner_a_priori": None,
             }
             if row["status"] not in (VOID, UNCERTAIN):
                 found["status"] = VACUOUS if vacuous else ESTIMATED
             kept = {key: one for key, one in row.items() if not key.startswith(CERTIFIED)}
             rows.append({**kept, **found})
         comparator = f"{table.comparator}; estimated from explored rounds, payments included"
-        return RegretTable(rows, comparator, table.settled, table.experts, table.unit)
+        told = "No a_priori: see bounds.apple_tasting."
+        return RegretTable(rows, comparator, table.settled, table.experts, table.unit, told)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model and what is explored to one file; :func:`groupwise.load` reads it."""

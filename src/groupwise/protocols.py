@@ -152,6 +152,8 @@ class Hindsight(NamedTuple):
     """What to know about the class."""
     columns: int = 0
     """How many features the rows have had: on no more rounds, any labels may be fitted."""
+    power: float = 0.0
+    """Σ w‖x‖² of the rows, where bounds that are known before the first row need it."""
 
 
 class Setting(NamedTuple):
@@ -188,6 +190,8 @@ class Bank(ABC):
     """Does :meth:`run` do without the interpreter?"""
     comparator: str = "the group's own best learner"
     """What :meth:`hindsight` is the loss of."""
+    measured: bool = False
+    """Is some of :meth:`a_priori` measured, as nobody declares it?"""
 
     def reserve(self, groups: Index, features: int) -> None:
         """Make room for these groups and so many features. Changes no advice."""
@@ -262,8 +266,12 @@ class Bank(ABC):
         """What each learner's regret on a group is at most; None: what it realised is used."""
         return None
 
-    def a_priori(self, group: int, best: float) -> float | None:
-        """A bound known before the first row, given the best loss; None where there is none."""
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
+        """A learner's regret by its bound of before the first row; None where it has none.
+
+        Given the group's rounds and, if ``measured``, what the bound is in: the size of the rows
+        and of the best model, as they were. ``clipped``: advice is held to the range of labels.
+        """
         return None
 
     @abstractmethod

@@ -399,10 +399,15 @@ class Reduction:
         """Bounds on the learners' regret on a group; None where what they realised is used."""
         return joint([bank.bounds(group) for bank in self.banks])
 
-    def a_priori(self, group: int, best: float) -> float | None:
-        """A bound known before the first row, given the best loss; None where there is none."""
-        found = [bank.a_priori(group, best) for bank in self.banks]
+    def a_priori(self, group: int, rounds: float, known: Hindsight) -> float | None:
+        """The least of the learners' bounds of before the first row; None where there is none."""
+        found = [bank.a_priori(group, rounds, known, self.clipped) for bank in self.banks]
         return min((bound for bound in found if bound is not None), default=None)
+
+    @property
+    def clipped(self) -> bool:
+        """Is all advice within a range? Actions always are."""
+        return not self._wild
 
     @property
     def issued_bins(self) -> Store | None:

@@ -55,8 +55,11 @@ def test_bad_files(name, tmp_path):
 
 JSON_LINES = {
     "not JSON": ('{"a": 1, "y": 2}\n{"a": 1,\n', "Line 2 of .* is not JSON"),
-    "no object": ("[1, 2]\n", "Line 1 of .* holds list, not an object"),
-    "nested": ('{"a": [1], "y": 2}\n', "Line 1 of .* has a list in 'a'"),
+    "no object": ("[1, 2]\n", "Line 1 of .* holds an array, not an object"),
+    "nested": (
+        '{"a": 1, "y": [2]}\n',
+        "'y' of .* is to be used for the label, and it holds arrays",
+    ),
     "a very long number": (f'{{"a": {"1" * 5_000}, "y": 2}}\n', "Line 1 .* over 4,300 digits"),
     "deep": ("[" * 100_000 + "\n", "Line 1 of .* is not JSON"),
     "half a character": ('{"a": "\\ud800", "y": 2}\n', "half a character"),

@@ -87,7 +87,6 @@ def test_said(name, tmp_path):
 
 
 REFUSED: dict[str, Any] = {
-    "text for a missing one": (["a", "b", "NA"], {}, "'NA' in row 3, which stands for a missing"),
     "numbers and text": ([1, 2, "hot"], {}, "'hot' in row 3, which is no number, and numbers"),
     "too many texts": (
         [f"t{i}" for i in range(21)],
@@ -135,7 +134,7 @@ CONTRADICTIONS: dict[str, Any] = {
     "a bound for numbers": ({"task": "number", "bound": 5.0}, "bound is for --learner logistic"),
     "no number is logistic": (
         {"task": "number", "learner": "logistic"},
-        "learners.Logistic gives probabilities",
+        "--learner logistic predicts probabilities, and 'y' is a number",
     ),
 }
 
@@ -160,6 +159,8 @@ def test_what_to_know_of_the_classes(tmp_path):
         return " ".join(plan(tmp_path, labels, **request)[1].warnings)
 
     assert warned(["yes", "no"] * 9) == ""
+    assert "'NA' among the labels stands for a missing one" in warned(["a", "b", "NA"] * 9)
+    assert warned(["a", "b", "NA"] * 9, classes=("a", "b", "NA")) == ""
     assert "The label is 'yess' in row 19 alone" in warned(["yes", "no"] * 9 + ["yess"])
     assert "'no' and 'No.' differ in capitals" in warned(["yes", "no", "No."] * 9)
     assert "Every label is 'no'" in warned(["no"] * 9)

@@ -73,7 +73,7 @@ def test_parts_of_a_date_are_the_same_groups_as_columns(tmp_path):
     assert by("day weekday") not in plan.groups
     assert any("--order day" in one for one in plan.warnings)
     assert not any(
-        "--order" in one for one in plan_of(tmp_path, {"order": "day"}, day=days).warnings
+        "--order" in one for one in plan_of(tmp_path, {"order": ("day",)}, day=days).warnings
     )
 
 

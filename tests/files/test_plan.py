@@ -29,7 +29,7 @@ def found(tmp_path_factory):
     ]
     data = write_rows(tmp_path_factory.mktemp("data") / "d.csv", HEADER, rows)
     with opened(str(data)) as source:
-        yield scan(source, "pay")
+        yield scan(source, "pay", ("age",))
 
 
 def plan(found, strict=False, predictions=(), **request):
@@ -75,7 +75,7 @@ def test_what_was_looked_up_is_said(found):
         "the range of the label",
         "the range that age is scaled from",
     )
-    assert plan(found, order="age").looked_ahead[-2:] == (
+    assert plan(found, order=("age",), past="none").looked_ahead[-2:] == (
         "which columns are groups and which are features",
         "the order of the rows",
     )
@@ -129,7 +129,7 @@ def test_who_asks_for_no_intercept_is_told_what_that_means(found):
         (
             {"range": (0.0, 5.0), "drop": ("gap",)},
             DataError,
-            "holds 12, which is outside the range",
+            "holds 12 in row 13, which is outside the range",
         ),
         ({"range": (5.0, 0.0), "drop": ("gap",)}, ConfigurationError, "LOW is below HIGH"),
         (

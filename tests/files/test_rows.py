@@ -6,6 +6,8 @@ import pytest
 
 from groupwise.errors import DataError, FeatureError, LabelError
 from groupwise.files import rows as rows_of_files
+from groupwise.files.aside import Aside
+from groupwise.files.ordering import check_order
 from groupwise.files.profile import Kind
 from groupwise.files.rows import in_file, in_file_order, in_pieces, pieces
 from groupwise.files.scan import scan
@@ -33,24 +35,24 @@ def found(tmp_path):
     rows: list[Any] = [(key, i, i % 2) for i, key in enumerate(["b10", "a9", "b9", "a10", "NA"])]
     rows[4] = ("c", 4, "NA")
     with opened(str(write_rows(tmp_path / "d.csv", ("k", "i", "x"), rows))) as source:
-        yield scan(source, None, "k")
+        yield scan(source, None, ("k",))
 
 
 def test_numbers_count_the_rows_of_the_file(found):
     kinds: dict[str, Kind] = {"i": "text", "x": "number"}
-    got = list(pieces(found, kinds, None, 2))
+    got = list(pieces(found, kinds, (), 2))
     assert [piece.numbers.tolist() for piece in got] == [[1, 2], [3, 4], [5]]
     assert [row for piece in got for row in piece.frame.to_pylist()] == [
         {"i": str(i), "x": x} for i, x in enumerate([0.0, 1.0, 0.0, 1.0, None])
     ]
-    got = list(pieces(found, kinds, "k", 2))
+    got = list(pieces(found, kinds, ("k",), 2))
     assert [n for piece in got for n in piece.numbers.tolist()] == [4, 2, 1, 3, 5]  # as text
     assert [i for piece in got for i in piece.frame.column("i").to_pylist()] == list("31024")
 
 
 def test_text_among_numbers_is_refused_with_its_row(found):
     with pytest.raises(DataError, match=r"Row 1 of .*: 'b10' stands in the column 'k'"):
-        list(pieces(found, {"k": "number"}, None, 2))
+        list(pieces(found, {"k": "number"}, (), 2))
     with pytest.raises(DataError, match=r"no column 'z' that the model reads"):
         list(in_file_order(found.source, {"i": "number", "z": "number"}, 2))
     with pytest.raises(DataError, match=r"no column 'y' for the label"):
@@ -60,17 +62,30 @@ def test_text_among_numbers_is_refused_with_its_row(found):
 def test_rows_are_not_sorted_by_a_column_with_gaps(tmp_path):
     data = write_rows(tmp_path / "d.csv", ("k", "x"), [(1, 1), ("", 2), (0, 3)])
     with opened(str(data)) as source:
-        found = scan(source, None, "k")
+        found = scan(source, None, ("k",))
         with pytest.raises(DataError, match=r"missing value, in row 2. Rows are to be sorted"):
-            list(pieces(found, {"x": "number"}, "k", 2))
+            check_order(found, ("k",), skip=False)
+        check_order(found, ("k",), skip=True)
+        aside = Aside(source, True)
+        got = list(pieces(found, {"x": "number"}, ("k",), 2, aside))
+    assert [n for piece in got for n in piece.numbers.tolist()] == [3, 1]
+    assert aside.bad == {2: "'k' is missing, and rows are sorted by it."}
 
 
 @pytest.mark.parametrize(
     ("error", "numbers", "message"),
     [
-        (LabelError("It is bad.", row=1), [7, 9], "Row 9 of d.csv: It is bad."),
+        (
+            LabelError("It is bad.", row=1),
+            [7, 9],
+            "Row 9 of d.csv: It is bad. --skip-bad leaves such rows out.",
+        ),
         (FeatureError("It is bad."), [7, 9], "d.csv: It is bad."),
-        (FeatureError("It is bad."), [7], "Row 7 of d.csv: It is bad."),
+        (
+            FeatureError("It is bad."),
+            [7],
+            "Row 7 of d.csv: It is bad. --skip-bad leaves such rows out.",
+        ),
     ],
 )
 def test_errors_name_the_row_of_the_file(error, numbers, message, tmp_path, monkeypatch):

@@ -44,16 +44,16 @@ def test_what_is_found_does_not_depend_on_the_chunks(tmp_path, monkeypatch):
     rows = [(i % 7 - 3, "xyz"[i % 3], "" if i % 5 == 4 else i / 3, i) for i in range(200)]
     data = write_rows(tmp_path / "d.csv", ("a", "b", "c", "y"), rows)
     with opened(str(data)) as source:
-        whole = scan(source, "y", "b")
+        whole = scan(source, "y", ("b",))
         monkeypatch.setattr("groupwise.files.delimited.BLOCK", 97)
-        pieces = scan(source, "y", "b")
+        pieces = scan(source, "y", ("b",))
     for name, profile in whole.columns.items():
         other = pieces.columns[name]
         assert abs(profile.correlation - other.correlation) < 1e-12
         profile.sums = other.sums = None
         assert profile == other
     assert whole.kinds == {"a": "number", "b": "text", "c": "number", "y": "number"}
-    assert whole.keys.to_pylist() == pieces.keys.to_pylist() == [row[1] for row in rows]
+    assert whole.keys["b"].to_pylist() == pieces.keys["b"].to_pylist() == [row[1] for row in rows]
     assert (whole.columns["c"].missing, whole.columns["c"].first_missing) == (40, 5)
 
 
@@ -103,7 +103,7 @@ def test_columns_that_are_not_there(tmp_path):
         with pytest.raises(DataError, match=r"no column 'pai' for the label. Did you mean 'pay'"):
             scan(source, "pai")
         with pytest.raises(DataError, match=r"no column 'time' to sort by"):
-            scan(source, "pay", "time")
+            scan(source, "pay", ("time",))
         with pytest.raises(DataError, match=r"no column 'x' for a test. It has: 'age', 'pay'"):
             scan(source, None).column("x", "for a test")
 

@@ -56,8 +56,10 @@ def test_the_command_line_comes_first(tmp_path):
 
 def test_a_plan_as_toml_asks_for_the_same_plan(tmp_path):
     with opened(str(people_file(tmp_path / "people.csv"))) as source:
-        found = scan(source, "pay")
-    request = Request(target="pay", order="age").with_options(groups="sex, age:30|50, city & sex")
+        found = scan(source, "pay", ("age",))
+    request = Request(target="pay", order=("age",)).with_options(
+        groups="sex, age:30|50, city & sex"
+    )
     made = make_plan(found, request)
     text = made.toml(["a note", "two\nlines"])
     assert text.startswith("# a note\n# two\\nlines\n")

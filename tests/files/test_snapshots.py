@@ -54,7 +54,7 @@ def test_rows_are_learned_as_one_by_one(known, saved, tmp_path):
     assert again.regret().rows == model.regret().rows
     assert reading == Reading("pay", KINDS)
     assert learned.loss == pytest.approx(squares / 30)
-    assert learned.told.startswith("their typical error is")
+    assert "30 rows learned, 31 in all; their typical error is" in learned.told
 
 
 def test_predictions_name_the_row_that_is_refused(saved, tmp_path):

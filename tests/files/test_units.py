@@ -31,7 +31,7 @@ def finished(tmp_path_factory):
 
 def figures_of(page):
     """The cells of the first table on a page by group, and its headings."""
-    table = page[page.index("<table>") : page.index("</table>")]
+    table = page[page.index("<table") : page.index("</table>")]
     spans = re.findall(r'scope="colgroup">([^<]*)<', table)
     rows = {}
     for line in re.findall(r"<tr>(<th scope=.row.*?)</tr>", table):

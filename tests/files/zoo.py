@@ -350,9 +350,11 @@ BAD: dict[str, Animal] = {
     "a damaged database": _refused("r.db", sqlite(plain())[:1_500], "Cannot read"),
     "a database of nothing": _refused("r.db", sqlite(plain())[:100], "Cannot read|no table"),
     "half an array": _refused("r.json", objects(plain(), False)[:700], "not JSON|not closed"),
-    "an array of numbers": _refused("r.json", b"[1, 2]", "holds list|not an object"),
+    "an array of numbers": _refused("r.json", b"[1, 2]", "holds an array, not an object"),
     "an object of columns": _refused(
-        "r.json", b'{"a": {"0": 1}, "pay": {"0": 2}}', "a dict in 'a'"
+        "r.json",
+        b'{"a": {"0": 1}, "pay": {"0": 2}}',
+        "'pay' .* for the label, and it holds objects",
     ),
     "lines that are no JSON": _refused("r.jsonl", b"{'a': 1}\n", "Line 1 .* not JSON"),
     "two files in a zip": _refused("r.zip", lambda: zipped(b"a\n", "a.csv", "b.csv"), "2 files"),

@@ -18,6 +18,7 @@ from groupwise.paper.classification import labeller, simulate
 from groupwise.paper.lending import (
     FIELDS,
     generated_stream,
+    on_applicants,
     on_generated,
     read,
     stand_in,
@@ -157,6 +158,30 @@ def test_tasting_counts_what_really_happened() -> None:
     tasted = on_generated(300, 1)
     assert tasted.rounds[-1] == 300
     assert (tasted.regret <= tasted.rounds).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 30])
+def test_few_applicants_are_served(count: int) -> None:
+    """Groups of which no round was explored have no estimate, and no payments."""
+    people = stream_of(stand_in()[:count])
+    tasted = on_applicants(people, "horizon known", 0)
+    assert (tasted.payments[np.isnan(tasted.estimate)] == 0.0).all()
+    assert np.isfinite(tasted.regret).all()
+    shown = {
+        cell.text
+        for row in lending.table_of("way", np.array([tasted]), people).rows
+        for cell in row
+    }
+    assert ("–" in shown) == bool(np.isnan(tasted.estimate).any()) == (count > 2)
+
+
+def test_a_few_rounds_of_lending_make_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "adult.data"
+    line = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, "
+    path.write_text((line + "White, Male, 2174, 0, 40, United-States, <=50K\n") * 5)
+    for rounds in (1, 5):
+        _, page = run("lending", Request(tmp_path, 1, rounds, 1, data=path))
+        assert "Applicants" in page.read_text()
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from groupwise.paper.figures import figures_of
 from groupwise.paper.published import EXPERIMENTS, Settings
 from groupwise.paper.run import run
 from groupwise.paper.tables import Result, summarise
+from groupwise.report.figures import draw
 
 
 def reproduced(data, experiment, order, settings=None):
@@ -84,6 +85,8 @@ def test_medical_figures_against_the_fraction_seen(insurance):
         assert ours.x[-1] == 1.0
         assert ours.y[-1] == pytest.approx(rows[name].exact.algorithm_regret[0])
         assert baseline.y[-1] == pytest.approx(rows[name].exact.baseline_regret[0])
+    exported = draw(figures["medical-shuffled-fraction"], pdf=False).svg
+    assert exported.count("our algorithm") == exported.count("baseline") == 1
     _, other = reproduced(medical(insurance), "medical", "sorted")
     assert "medical-sorted-figure-1" not in other
     assert "medical-sorted-fraction" in other

@@ -53,7 +53,7 @@ def text_of(dom):
 
 def table_of(dom):
     """The first table."""
-    return dom[dom.index("<table>") : dom.index("</table>")]
+    return dom[dom.index("<table") : dom.index("</table>")]
 
 
 def test_headline_table_and_fingerprint(page):
@@ -199,6 +199,42 @@ def test_it_prints(page):
     content = (folder / "page.pdf").read_bytes()
     assert content.startswith(b"%PDF")
     assert len(re.findall(rb"/Type\s*/Page\b", content)) > 2
+
+
+PAPER = 1_031
+"""Pixels across, on A4 turned sideways, between the margins."""
+
+
+@pytest.mark.slow
+def test_a_long_and_wide_table_is_whole_on_paper(tmp_path):
+    """Rows that a screen shows on request are printed, and no column is cut off."""
+    rows = [
+        (f"place {i % 60}", i % 7, i % 11, 1_000.0 * (i % 5), -2e6 * i, 3e6 * (i % 13))
+        for i in range(1_800)
+    ]
+    header = ("place", "x", "z", "pay", "a model with a long name", "another_model")
+    data = write_rows(tmp_path / "d.csv", header, rows)
+    options = ("--target", "pay", "--groups", "place", "--out", tmp_path / "out")
+    succeed("compare", data, "--prediction", header[4], "--prediction", header[5], *options)
+    report = tmp_path / "out" / "report.html"
+    text = report.read_text("utf-8")
+    rule = "tr.later[hidden] { display: table-row; }"
+    assert rule in text
+    pages = []
+    for name, content in (("whole", text), ("cut", text.replace(rule, ""))):
+        (tmp_path / f"{name}.html").write_text(content, "utf-8")
+        printed = tmp_path / f"{name}.pdf"
+        browser(tmp_path, f"--print-to-pdf={printed}", f"file://{tmp_path / name}.html")
+        pages.append(len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())))
+    assert pages[0] > pages[1]
+    on_paper = report.with_name("paper.html")
+    on_paper.write_text(text.replace("@media print", "@media all"), "utf-8")
+    ((widest,),) = driven(
+        (tmp_path, on_paper, ""),
+        f"document.getElementById('it').style.width = '{PAPER}px';"
+        "say(Math.max(...[...page.querySelectorAll('table')].map(one => one.offsetWidth)));",
+    )
+    assert widest <= PAPER
 
 
 @pytest.mark.parametrize("width", [1280, 390])

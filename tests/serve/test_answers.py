@@ -48,6 +48,39 @@ async def test_the_numbers_are_those_of_the_library(file):
 
 
 @asynchronous
+async def test_intervals_are_issued_and_counted(file):
+    draw = random.Random(4)
+    async with inside(file, looks=Looks()) as (_, client):
+        await made(client, "interval = 0.8\n" + SETTINGS)
+        outside = 0
+        for number in range(150):
+            one = row(draw)
+            found = (await client.post(f"{PATH}/predict", json={"row": one})).json()
+            low, high = found.get("interval", (1.0, 0.0))
+            outside += not low <= label(one) <= high
+            await client.post(f"{PATH}/labels", json={"ticket": number, "label": label(one)})
+        table = (await client.get(f"{PATH}/coverage?largest=1")).json()
+        assert (table["wanted"], table["settled"]) == (0.8, 150)
+        assert [one["missed"] for one in table["rows"]] == [outside]
+        assert 10 <= outside <= 50
+        body = {"id": "last", "row": row(draw)}
+        last = (await client.post(f"{PATH}/predict", json=body)).json()
+        assert last["interval"][0] <= last["prediction"] <= last["interval"][1]
+    async with inside(file) as (_, client):
+        assert (await client.post(f"{PATH}/predict", json=body)).json() == last
+
+
+@asynchronous
+async def test_without_intervals_there_is_no_coverage(file):
+    async with inside(file, looks=Looks()) as (_, client):
+        await made(client)
+        assert "interval" not in (await client.post(f"{PATH}/predict", json={"row": {}})).json()
+        is_problem(await client.get(f"{PATH}/coverage"), 422, "invalid")
+        wrong = await client.put("/v1/models/other", content="interval = 9\n" + SETTINGS)
+        is_problem(wrong, 422, "invalid")
+
+
+@asynchronous
 async def test_everything_may_be_repeated(file):
     async with inside(file) as (_, client):
         await made(client)

@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from groupwise.cli import data, reproduce, serve, snapshots, token
 from groupwise.cli.options import warn
@@ -32,6 +33,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 FAILED = 2
 """The exit code of a command that could not be carried out."""
+USAGE: Any = typer.BadParameter.__base__
+"""What is raised where options or arguments are not those of a command."""
 INTERRUPTED = 130
 """As shells have it: 128 + SIGINT."""
 
@@ -74,7 +77,21 @@ def _options(
     del version
 
 
+class _Commands(TyperGroup):
+    """The commands; what is wrong with their arguments is one line on standard error too."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except USAGE as error:
+            said, path = error.format_message().rstrip("."), (error.ctx or ctx).command_path
+            warn(f"{' '.join(said.split())}. See {path} --help.")
+            raise typer.Exit(FAILED) from None
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Online prediction with a regret guarantee for every group at once.",
     callback=_options,
     no_args_is_help=True,

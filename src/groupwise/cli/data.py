@@ -76,6 +76,7 @@ def run(
     """
     from groupwise.files import run as running
     from groupwise.files.plan import planned
+    from groupwise.files.text import rows_in
 
     with planned(
         data,
@@ -111,7 +112,7 @@ def run(
     show_summary(finished)
     warn(*finished.warnings[len(plan.warnings) :])
     speed = found.rows / max(finished.seconds, 1e-9)
-    typer.echo(f"{found.rows:,} rows in {finished.seconds:.1f} s, {speed:,.0f} rows/s.")
+    typer.echo(f"{rows_in(found.rows)} in {finished.seconds:.1f} s, {speed:,.0f} rows/s.")
     typer.echo(f"The report is {(out / running.REPORT).resolve()}")
 
 

@@ -148,10 +148,11 @@ SkipBad = Annotated[
     ),
 ]
 Order = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Sort the rows by a column. Without it, file order.",
+        help="Sort the rows by a column; again for one to sort by where rows are alike in it. "
+        "Without it, file order.",
         show_default=False,
     ),
 ]

@@ -36,6 +36,7 @@ def regret(
     if as_json:
         record = {"schema": 1, "units": measure.units(table.rows), "rows": table.rows}
         record["comparator"] = table.comparator
+        record["a_priori"] = table.foreknown
         typer.echo(json_text({**record, **calibration, "rounds": table.settled}), nl=False)
         return
     if not table.rows:
@@ -45,6 +46,7 @@ def regret(
     ranked = measure.ranked(table.rows)
     show(console(), summary(ranked, measure, first=first, experts=table.experts))
     typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")
+    typer.echo(table.foreknown)
     if any(row["best_kind"] == "bracket" for row in table.rows):
         typer.echo(
             "Where the best is a range, it lies within, and regret is what it is at most: of every "
@@ -88,7 +90,7 @@ def predict(
             with Client(url, token, str(model)) as client:
                 count = Remote(client, id_column).predict(source, target, out)
     if out is not None:
-        tell(out, f"{count:,} predictions in {out}")
+        tell(out, f"{count:,} prediction{'s' * (count != 1)} in {out}")
 
 
 def learn(
@@ -138,7 +140,8 @@ def learn(
         with opened(rows, table) as source, Client(url, token, str(model)) as client:
             found = Remote(client, id_column).learn(source, target)
         told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(found.items()))
-        typer.echo(f"{sum(found.values()):,} labels sent: {told or 'none'}")
+        sent = sum(found.values())
+        typer.echo(f"{sent:,} label{'s' * (sent != 1)} sent: {told or 'none'}")
         if found.keys() - {"settled", "already"}:
             raise typer.Exit(1)
         return
@@ -158,6 +161,5 @@ def learn(
     warn(*learned.remarks)
     tell(
         place,
-        f"{learned.rows:,} rows learned, {learned.settled:,} in all; {learned.told}. The model is "
-        f"{place}",
+        f"{learned.told}. The model is {place}",
     )

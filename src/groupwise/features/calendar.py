@@ -185,8 +185,8 @@ def _written(text: str, form: str | None) -> tuple[datetime.datetime, bool]:
 def _no_date(maker: Calendar, value: object) -> FeatureError:
     texts = "2024-05-01 or 2024-05-01T13:30" if maker.format is None else f"{maker.format} has it"
     return FeatureError(
-        f"Field {maker.column!r} holds {value!r}, which gw.calendar cannot read. Give a datetime, "
-        f"a date, or text such as {texts}."
+        f"Field {maker.column!r} holds {value!r}, which is no date that can be read. Give a "
+        f"date, or text such as {texts}."
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from groupwise.files.source import Source
-from groupwise.files.text import amount, shown
+from groupwise.files.text import rows_in, shown
 
 NAMED = 5
 """So many bad rows are named one by one."""
@@ -33,11 +33,12 @@ class Aside:
         for number, reason in (self.source.ragged or {}).items():
             self.add(number, reason)
         if self.unlabelled:
-            said.append(f"{_rows(self.unlabelled, 'has', 'have')} no label and taught nothing.")
+            has = "has" if self.unlabelled == 1 else "have"
+            said.append(f"{rows_in(self.unlabelled)} {has} no label and taught nothing.")
         if self.dropped:
             said.append(
-                f"{_rows(self.dropped, 'was', 'were')} left out: a value is missing (--missing "
-                "indicator keeps such rows)."
+                f"{rows_in(self.dropped)} {_was(self.dropped)} left out: a value is missing "
+                "(--missing indicator keeps such rows)."
             )
         for number, reason in sorted(self.bad.items())[:NAMED]:
             said.append(f"Row {number} of {shown(self.source.name)} was skipped: {reason}")
@@ -45,10 +46,10 @@ class Aside:
             last = ", ".join(str(number) for number in sorted(self.bad)[NAMED : NAMED + 20])
             more = len(self.bad) - NAMED
             said.append(
-                f"{_rows(more, 'was', 'were')} skipped besides: {last}{', …' * (more > 20)}."
+                f"{rows_in(more)} {_was(more)} skipped besides: {last}{', …' * (more > 20)}."
             )
         return said
 
 
-def _rows(count: int, one: str, many: str) -> str:
-    return f"1 row {one}" if count == 1 else f"{amount(count)} rows {many}"
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"

@@ -26,6 +26,8 @@ NARROWEST, WIDEST = 1e-100, 1e100
 """Ranges of labels whose squares, and sums of these, are numbers."""
 NUMERIC = ("ridge", "forward")
 """Learners that predict numbers."""
+CLIPPED = ("prod", "specialists")
+"""Aggregators that need advice within the range of the label."""
 
 
 def parts_for(request: Request, task: Task) -> dict[str, Any]:
@@ -38,6 +40,23 @@ def parts_for(request: Request, task: Task) -> dict[str, Any]:
             f"--learner {learner} predicts numbers, and {quoted(request.target or '')} is "
             f"{'yes or no' if task.name == PROBABILITY else 'one of several classes'}. Leave it "
             "out, or say --task number."
+        )
+    if not chance and learner == "logistic":
+        raise ConfigurationError(
+            f"--learner logistic predicts probabilities, and {quoted(request.target or '')} is a "
+            "number. Leave it out, or say --task probability."
+        )
+    if request.preset is not None and aggregator in CLIPPED:
+        raise ConfigurationError(
+            f"--preset {request.preset} takes advice as it comes, and --aggregator {aggregator} "
+            "needs it within the label's range. Leave one of them out."
+        )
+    averaged = [name for name, one in (request.features or {}).items() if one == ENCODED_WORD]
+    if averaged and task.loss.nodes > 1:
+        raise ConfigurationError(
+            f"{shown(averaged[0])}:{ENCODED_WORD} stands for the mean label of a value, and "
+            f"{quoted(request.target or '')} has several classes. Name {shown(averaged[0])} alone, "
+            f"or as {shown(averaged[0])}:{HASHED_WORD}."
         )
     if chance and aggregator == "adanormalhedge":
         raise ConfigurationError(
@@ -98,6 +117,11 @@ def asked_feature(scan: Scan, name: str, bounds: Any, request: Request, dates: D
             f"{profile.text_row}, which is no number."
         )
     if isinstance(bounds, tuple):
+        if not bounds[0] < bounds[1] or abs(bounds[0]) + abs(bounds[1]) == float("inf"):
+            raise ConfigurationError(
+                f"The range of the feature {quoted(name)} is {bounds[0]:g} to {bounds[1]:g}. Give "
+                "two numbers, the lower one first."
+            )
         return bounds
     if bounds == HASHED_WORD:
         return hashed()
@@ -114,8 +138,9 @@ def _date(name: str, profile: Profile, said: Any, dates: Dates) -> Calendar:
     """A date by its parts: those worth something, or those that were said."""
     form = said.get("format") if isinstance(said, dict) else None
     if name not in dates and form is None:
+        holds = quoted(profile.text) if profile.kind == "text" else "numbers"
         raise DataError(
-            f"Column {quoted(name)} is no date that can be read: it holds {quoted(profile.text)}. "
+            f"Column {quoted(name)} is no date that can be read: it holds {holds}. "
             "Give its format in a file of settings, such as "
             f'{shown(name)} = {{date = ["month"], format = "%d/%m/%Y"}}.'
         )
@@ -127,7 +152,9 @@ def _date(name: str, profile: Profile, said: Any, dates: Dates) -> Calendar:
     return Calendar(name, said["date"], said.get("aside", ()), form)
 
 
-def label_range(label: Profile, given: tuple[float, float] | None) -> tuple[float, float]:
+def label_range(
+    label: Profile, given: tuple[float, float] | None, skip: bool = False
+) -> tuple[float, float]:
     """The range of the label, looked up where it is not given."""
     low, high = given or (label.low, label.high)
     if given is None and low == high:
@@ -143,11 +170,12 @@ def label_range(label: Profile, given: tuple[float, float] | None) -> tuple[floa
             f"of that, which is beyond what can be computed with. Multiply {quoted(label.name)} by "
             "a constant."
         )
-    for value in (label.low, label.high):
-        if not low <= value <= high:
+    for value, row in ((label.low, label.low_row), (label.high, label.high_row)):
+        if not low <= value <= high and not skip:
             raise DataError(
-                f"The label column {quoted(label.name)} holds {value:g}, which is outside the "
-                f"range {low:g},{high:g}. Give a range that holds every label."
+                f"The label column {quoted(label.name)} holds {value:g} in row {row}, which is "
+                f"outside the range {low:g},{high:g}. Give a range that holds every label; "
+                "--skip-bad leaves such rows out."
             )
     return low, high
 

@@ -24,6 +24,7 @@ STRETCHES, LEAST = 20, 10
 CELL = (3.6, 2.05)
 NEAR = 4.0
 """A certificate is drawn where it is at most so many times as large as what is drawn beside it."""
+BEFORE = "known before the first row"
 CERTIFICATE, INTERVAL = "certificate", "95\N{NO-BREAK SPACE}% interval"
 
 
@@ -37,7 +38,8 @@ def cards(done: "Finished", most: int) -> Cards:
     rows = done.rows[:most]
     scale = regret_scale(done.rows, done.players)
     unit, panels = done.measure.error_unit, [_Panels(done, row, scale) for row in rows]
-    order = "the file" if done.plan.order is None else f"the order of {shown(done.plan.order, 30)}"
+    by = " and ".join(shown(name, 30) for name in done.plan.order)
+    order = f"the order of {by}" if by else "the file"
     kinds: dict[str, tuple[str, str, list[Panel | None]]] = {
         "errors": (
             f"rows, in {order}",
@@ -101,7 +103,8 @@ def _caption(done: "Finished", many: int) -> str:
         f"{some}{word} over time: that of consecutive stretches of the stream, each with its 95 % "
         f"interval. {spread}Regret over time: against {BEST} so far, as the group’s rounds go by; "
         "a line that flattens has learned the group, one that keeps climbing has not."
-        f"{fitted} The certificate is drawn where it is near enough to be seen beside it."
+        f"{fitted} The certificate, and the bound that was known before the first row, are drawn "
+        "where they are near enough to be seen beside it."
     )
 
 
@@ -123,6 +126,8 @@ def _text(done: "Finished", row: Row, scale: Scale) -> str:
         said.append(f"{SINGLE} {amount(single)}")
     said.append(f"{BEST} {amount(measure.figure(row, None))}")
     bound = f"certificate {scale(row['certificate'])} ({row['status']})"
+    if row.get("a_priori") is not None:
+        bound = f"{bound}, {BEFORE} {scale(row['a_priori'])}"
     said.append(f"regret {scale(row['regret'])}, {bound}, in {scale.unit(measure.loss_unit)}")
     return " · ".join(said) + "."
 
@@ -218,6 +223,11 @@ class _Panels:
         near = np.isfinite(bound) & (np.abs(bound) <= NEAR * largest)
         if near.sum() > POINTS:
             lines.append(Line(CERTIFICATE, curve.rounds[near], bound[near], None, 3, "dashed"))
+        if curve.a_priori is not None:
+            bound = curve.a_priori / self.unit
+            near = np.isfinite(bound) & (np.abs(bound) <= NEAR * largest)
+            if near.sum() > POINTS:
+                lines.append(Line(BEFORE, curve.rounds[near], bound[near], None, 4, "dashed"))
         return Panel("Regret over time", tuple(lines))
 
 

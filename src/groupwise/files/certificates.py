@@ -67,6 +67,7 @@ def _terms(done: "Finished", rows: Sequence[Row], most: int) -> Table:
     scale = regret_scale(rows, done.players)
     unit = scale.unit(done.measure.loss_unit)
     keys = {**KEYS, **({MOVED: MOVED} if any(MOVED in row for row in rows) else {})}
+    foreseen = any(row.get("a_priori") is not None for row in rows)
     columns = (
         Column("group", numeric=False),
         Column("rounds"),
@@ -74,6 +75,7 @@ def _terms(done: "Finished", rows: Sequence[Row], most: int) -> Table:
         Column("total", f"certificate, {unit}"),
         *(Column(word, f"certificate, {unit}") for word in keys.values()),
         Column("given away", f"certificate less regret, {unit}"),
+        *([Column("known", f"before the first row, {unit}")] if foreseen else []),
         Column("status", numeric=False),
     )
     lines = []
@@ -81,6 +83,7 @@ def _terms(done: "Finished", rows: Sequence[Row], most: int) -> Table:
         faint = "faint" if done.measure.is_small(row) else ""
         room = row["certificate"] - row["regret"]
         values = [row["regret"], row["certificate"], *(row.get(key, 0.0) for key in keys), room]
+        values += [row.get("a_priori")] if foreseen else []
         lines.append(
             (
                 Cell(title_of(row["group"])),
@@ -93,7 +96,7 @@ def _terms(done: "Finished", rows: Sequence[Row], most: int) -> Table:
         "The group’s own model: what the learner of the group alone lost more than the best in "
         "hindsight. Combining: what mixing the advice of the groups that a row is in can have cost "
         "at most; below 0, it has gained. Late labels: what it cost to predict before earlier "
-        "labels had come."
+        f"labels had come. {done.table.foreknown.replace('a_priori', 'Known before the first row')}"
     )
     first = most if len(lines) > most else None
     title = "Certificates and their terms"

@@ -1,9 +1,11 @@
 """Tables that have columns and types: Parquet, Arrow, Excel and SQLite, in one normal form."""
 
+import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 
 ROWS = 50_000
 """Rows at a time."""
+EXACT = 2**53
+"""Beyond it whole numbers are not all told apart as float64."""
+UNREAD = "it holds {}, which are not read"
+"""Why a column is left out that holds neither numbers nor text, in a clause."""
 
 
 def check_names(source: "Source", names: Sequence[str]) -> None:
@@ -38,21 +44,35 @@ def _no_rows(source: "Source") -> DataError:
 
 
 def _chosen(source: "Source", schema: Any, columns: Sequence[str] | None) -> list[str]:
-    """The columns to read: those asked for that are neither nested nor bytes."""
+    """The columns to read: those asked for that hold numbers or text. The others are noted."""
     check_names(source, schema.names)
     wanted = None if columns is None else {*columns}
+    for field in schema:
+        if what := _unread(field.type):
+            source.unread[field.name] = UNREAD.format(what)
     return [
-        field.name
-        for field in schema
-        if not _is_unread(field.type) and (wanted is None or field.name in wanted)
+        name
+        for name in schema.names
+        if name not in source.unread and (wanted is None or name in wanted)
     ]
 
 
-def _is_unread(kind: Any) -> bool:
+def _unread(kind: Any) -> str:
+    """What a column holds that is neither number nor text."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-    return bool(pa.types.is_nested(kind) or binary or pa.types.is_fixed_size_binary(kind))
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    if pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    if pa.types.is_map(kind) or pa.types.is_struct(kind) or pa.types.is_union(kind):
+        return "objects"
+    if pa.types.is_nested(kind):
+        return "lists"
+    sized = pa.types.is_fixed_size_binary(kind) or pa.types.is_binary_view(kind)
+    if sized or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return "bytes"
+    return "intervals" if pa.types.is_interval(kind) else ""
 
 
 def _given(
@@ -77,52 +97,51 @@ def _given(
 
 def parquet(source: "Source", columns: Sequence[str] | None) -> "Chunks":
     """The rows of a Parquet file."""
-    try:
-        with arrow_parquet.ParquetFile(source.path) as file:
-            names = _chosen(source, file.schema_arrow, columns)
-            if not file.metadata.num_rows:
-                raise _no_rows(source)
-            batches = file.iter_batches(ROWS, columns=names)
-            yield from _given(source, batches, names, file.metadata.num_rows)
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(source, error) from None
+    with _readable(source), arrow_parquet.ParquetFile(source.path) as file:
+        names = _chosen(source, file.schema_arrow, columns)
+        if not file.metadata.num_rows:
+            raise _no_rows(source)
+        batches = file.iter_batches(ROWS, columns=names)
+        yield from _given(source, batches, names, file.metadata.num_rows)
 
 
 def arrow(source: "Source", columns: Sequence[str] | None) -> "Chunks":
     """The rows of an Arrow file, which is what Feather is called since its second version."""
-    try:
-        with pa.OSFile(str(source.path)) as stream, pa.ipc.open_file(stream) as file:
-            names = _chosen(source, file.schema, columns)
-            batches = (file.get_batch(i) for i in range(file.num_record_batches))
-            yield from _given(source, _short(batches), names, stream.tell)
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(source, error) from None
+    return _batches(source, columns, pa.ipc.open_file)
 
 
 def stream(source: "Source", columns: Sequence[str] | None) -> "Chunks":
     """The rows of an Arrow stream."""
-    try:
-        with pa.OSFile(str(source.path)) as file, pa.ipc.open_stream(file) as reader:
-            names = _chosen(source, reader.schema, columns)
-            yield from _given(source, _short(reader), names, file.tell)
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(source, error) from None
+    return _batches(source, columns, pa.ipc.open_stream)
+
+
+def _batches(
+    source: "Source", columns: Sequence[str] | None, opened: Callable[[Any], Any]
+) -> "Chunks":
+    """The rows of what Arrow writes, a batch at a time, long ones in parts."""
+    with _readable(source), pa.OSFile(str(source.path)) as file, opened(file) as reader:
+        names = _chosen(source, reader.schema, columns)
+        numbered = getattr(reader, "num_record_batches", None)  # of a file, not of a stream
+        every = reader if numbered is None else map(reader.get_batch, range(numbered))
+        short = (one.slice(at, ROWS) for one in every for at in range(0, one.num_rows, ROWS))
+        yield from _given(source, short, names, file.tell)
 
 
 def feather(source: "Source", columns: Sequence[str] | None) -> "Chunks":
     """The rows of a Feather file of the first version."""
-    try:
+    with _readable(source):
         table = arrow_feather.read_table(source.path)
         names = _chosen(source, table.schema, columns)
         yield from _given(source, table.to_batches(ROWS), names, table.num_rows)
+
+
+@contextmanager
+def _readable(source: "Source") -> Iterator[None]:
+    """Say of a file that cannot be read what is wrong with it."""
+    try:
+        yield
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(source, error) from None
-
-
-def _short(batches: Any) -> Iterator[Any]:
-    for batch in batches:
-        for start in range(0, batch.num_rows, ROWS):
-            yield batch.slice(start, ROWS)
 
 
 def _unreadable(source: "Source", error: Exception) -> DataError:
@@ -133,25 +152,33 @@ def excel(source: "Source", columns: Sequence[str] | None) -> "Chunks":
     """The rows of a sheet of a workbook, the first row of which is the header."""
     with needed_by("Reading Excel"):
         import fastexcel
+    for name in ("fastexcel", "calamine"):  # which tell of empty columns and charts
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         book = fastexcel.read_excel(str(source.path))
         names = book.sheet_names
         if source.table is None:
-            names = [name for name in names if book.load_sheet(name, n_rows=1).width]
-        sheet = book.load_sheet(_table(source, names, "sheet"), schema_sample_rows=None)
+            names = [name for name in names if _is_seen(book.load_sheet(name, n_rows=1))]
+        chosen = _table(source, names, "sheet")
+        sheet = book.load_sheet(chosen, schema_sample_rows=None, skip_whitespace_tail_rows=True)
         batch = sheet.to_arrow() if sheet.height else None
+        top = book.load_sheet(chosen, header_row=None, n_rows=1, dtypes="string").to_arrow()
     except fastexcel.FastExcelError as error:
         said = str(error).split("\n", 1)[0]
         raise DataError(f"Cannot read {shown(source.name)}: {shown(said)}.") from None
     if batch is None:
         raise _no_rows(source)
-    there = [
-        f"column {place}" if name in ("", f"__UNNAMED__{place - 1}") else name
-        for place, name in enumerate(map(str.strip, batch.schema.names), 1)
-    ]
+    said_names = [str(one[0].as_py() or "").strip() for one in top.columns]
+    there = [name or f"column {place}" for place, name in enumerate(said_names, 1)]
+    check_names(source, there)
     table = pa.Table.from_batches([batch]).rename_columns(there)
     wanted = _chosen(source, table.schema, columns)
     yield from _given(source, table.to_batches(ROWS), wanted, table.num_rows)
+
+
+def _is_seen(sheet: Any) -> bool:
+    """Does a sheet hold anything, and is it not hidden?"""
+    return bool(sheet.width) and sheet.visible == "visible"
 
 
 def _table(source: "Source", names: Sequence[str], what: str) -> str:
@@ -179,28 +206,32 @@ def sqlite(source: "Source", columns: Sequence[str] | None) -> "Chunks":
         with closing(
             sqlite3.connect(f"{source.path.resolve().as_uri()}?mode=ro", uri=True)
         ) as base:
-            base.text_factory = bytes
+            base.text_factory = partial(_text, source)
             listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
-            tables = [_text(source, name) for (name,) in base.execute(listing)]
-            tables = [name for name in tables if not name.startswith("sqlite_")]
-            table = _name(_table(source, tables, "table"))
-            about = [
-                (_text(source, one[1]), _text(source, one[2]).upper())
-                for one in base.execute(f"PRAGMA table_info({table})")
-            ]
-            wanted = [(n, kind) for n, kind in about if columns is None or n in columns]
+            tables = [name for (name,) in base.execute(listing) if not name.startswith("sqlite_")]
+            chosen = _table(source, tables, "table")
+            table = _name(chosen)
+            about = "SELECT name, upper(type) FROM pragma_table_xinfo(?) WHERE hidden <> 1"
+            there = dict(base.execute(about, (chosen,)))
             (total,) = base.execute(f"SELECT count(*) FROM {table}").fetchone()
             if not total:
                 raise _no_rows(source)
-            chosen = ", ".join(_name(name) for name, _ in wanted) or "NULL"
-            found = base.execute(f"SELECT {chosen} FROM {table}")
+            if columns is None:
+                holds = ", ".join(f"max(typeof({_name(name)}) = 'blob')" for name in there)
+                found = base.execute(f"SELECT {holds} FROM {table}").fetchone()
+                blobs = [name for name, blob in zip(there, found, strict=True) if blob]
+                source.unread.update(dict.fromkeys(blobs, UNREAD.format("bytes")))
+                columns = [name for name in there if name not in blobs]
+            wanted = {name: kind for name, kind in there.items() if name in columns}
+            named = ", ".join(map(_name, wanted)) or "NULL"
+            rows_of = base.execute(f"SELECT {named} FROM {table}")
             done = 0
-            while rows := found.fetchmany(ROWS):
+            while rows := rows_of.fetchmany(ROWS):
                 done += len(rows)
                 cells = list(zip(*rows, strict=True)) if wanted else []
                 arrays = {
-                    name: pa.array([_cell(source, one, kind) for one in column], pa.string())
-                    for (name, kind), column in zip(wanted, cells, strict=True)
+                    name: pa.array([_cell(source, name, one, kind) for one in column], pa.string())
+                    for (name, kind), column in zip(wanted.items(), cells, strict=True)
                 }
                 yield pa.table(arrays), source.size * done // total
     except sqlite3.Error as error:
@@ -218,15 +249,22 @@ def _text(source: "Source", value: bytes) -> str:
         raise DataError(f"{shown(source.name)} holds text that is not UTF-8.") from None
 
 
-def _cell(source: "Source", value: Any, kind: str) -> str | None:
+def _cell(source: "Source", name: str, value: Any, kind: str) -> str | None:
     """A value of a database as text; it has no booleans, but columns that are declared so."""
-    if value is None or value == b"":
-        return None
+    if value is None or isinstance(value, str):
+        return value or None
     if isinstance(value, bytes):
-        return _text(source, value)
+        raise DataError(f"Column {quoted(name)} of {shown(source.name)} holds bytes.")
     if kind.startswith("BOOL") and value in (0, 1):
         return "true" if value else "false"
-    return str(value) if abs(value) == float("inf") else value_name(value, "")
+    return written(value, name)
+
+
+def written(value: Any, name: str) -> str:
+    """A value as text; a number that is not exact to the last digit is not written out to it."""
+    if isinstance(value, float) and abs(value) > EXACT:
+        return repr(value)
+    return value_name(value, name)
 
 
 def plain(column: Any) -> Any:
@@ -234,6 +272,8 @@ def plain(column: Any) -> Any:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return plain(column.cast(kind.value_type))
+    if pa.types.is_run_end_encoded(kind):
+        return plain(pa.chunked_array(map(compute.run_end_decode, column.chunks), kind.value_type))
     if pa.types.is_integer(kind):
         try:
             return column.cast(pa.int64())

@@ -14,8 +14,13 @@ from groupwise.errors import FeatureError
 from groupwise.features.calendar import ELAPSED, LEVELS, Calendar, Moment, calendar, moment_of
 
 ISO = "ISO 8601"
-DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
-FORMS = (ISO, *map("".join, product(DAYS, ("", " %H:%M", " %H:%M:%S"))))
+DAYS = (
+    *("%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y"),
+    *("%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%b %d, %Y"),
+    *("%d %B %Y", "%B %d, %Y"),
+)
+TIMES_OF_DAY = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+FORMS = (ISO, *map("".join, product(DAYS, TIMES_OF_DAY)))
 """How dates may be written. Where it could be either of two, it is none."""
 LOOKED_AT = 100_000
 """So many dates tell what there is to know of a column."""
@@ -56,13 +61,20 @@ def maker_for(
     return calendar(column, parts, aside, None if form == ISO else form)
 
 
-def times_of(column: Any, form: str) -> Index:
-    """A column of dates as microseconds, to sort by; none of them is missing."""
+def times_of(column: Any, form: str, nothing: int) -> Index:
+    """A column of dates as microseconds, to sort by; ``nothing`` where there is none."""
     coded = column.combine_chunks().dictionary_encode()
     maker = maker_for("", form)
-    known = [_moment(one, maker).moment for one in coded.dictionary.to_pylist()]
-    found: Index = np.array(known, dtype=np.int64)[coded.indices.to_numpy()]
+    known = [_time(one, maker, nothing) for one in coded.dictionary.to_pylist()]
+    codes = coded.indices.fill_null(len(known)).to_numpy()
+    found: Index = np.array([*known, nothing], dtype=np.int64)[codes]
     return found
+
+
+def _time(value: str, maker: Calendar, nothing: int) -> int:
+    with suppress(FeatureError):
+        return _moment(value, maker).moment
+    return nothing
 
 
 def _moment(value: str, maker: Calendar) -> Moment:

@@ -26,24 +26,33 @@ HEADER_LIMIT = 1 << 20
 WIDEST = 1 << 26
 """Bytes of a header at most."""
 DELIMITERS = ",;\t|"
+SAID = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+"""A first line in which spreadsheets say what stands between cells."""
+DECIMAL, THOUSANDS = "decimal", "thousands"
+"""What commas may be in numbers."""
 LOOKED_AT = 1_000
 """So many of the first rows tell whether decimals have commas."""
 _RAGGED = re.compile(r"(?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
-COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
-"""A number with a decimal comma, thousands set apart by points or not."""
+APART = ". \u00a0\u202f'"
+"""What may set thousands apart where decimals have commas."""
+COMMA = re.compile(rf"[+-]?(\d+|\d{{1,3}}([{APART}]\d{{3}})+),\d+")
+"""A number with a decimal comma, thousands set apart or not."""
+POINTED = rf"^[+-]?(\d+|\d{{1,3}}([{APART}]\d{{3}})+)(,\d+)?$"
+GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+"""A number whose thousands are set apart by commas."""
 POINT = re.compile(r"[+-]?\d*\.(\d{1,2}|\d{4,})")
 """A number whose point can only be a decimal point."""
 
 
 class Header(NamedTuple):
-    """The names of the columns, what stands between cells, and whether decimals have commas.
+    """The names of the columns, what stands between cells, and what commas are in numbers.
 
-    ``blank`` is how many empty lines there are before the names.
+    ``blank`` is how many lines there are before the names.
     """
 
     names: list[str]
     delimiter: str
-    commas: bool
+    commas: str
     blank: int
 
 
@@ -62,7 +71,8 @@ def chunks(source: "Source", columns: Sequence[str] | None) -> "Chunks":
                 # Without any name of its own the reader takes all columns: hence the selection.
                 table = pa.Table.from_batches([batch]).select([str(i) for i in wanted])
                 if top.commas:
-                    table = pa.table([_pointed(one) for one in table.columns], table.schema)
+                    columns_here = [_pointed(one, top.commas) for one in table.columns]
+                    table = pa.table(columns_here, table.schema)
                 yield table.rename_columns([names[i] for i in wanted]), file.tell()
     except (pa.ArrowInvalid, OSError) as error:
         raise _refusal(source, str(error), top) from None
@@ -122,55 +132,70 @@ def header(source: "Source") -> Header:
     text = start.decode("utf-8-sig", errors="replace")
     if not text.strip():
         raise DataError(f"{shown(source.name)} is empty. Give a file with a header and rows.")
-    first_line = text.lstrip("\r\n").split("\n", 1)[0]
-    delimiter = max(DELIMITERS, key=lambda sign: (first_line.count(sign), sign == ","))
+    before = text[: len(text) - len(text.lstrip("\r\n"))]
+    said = SAID.match(text, len(before))
+    before += said[0] if said else ""
+    text = text[len(before) :]
+    first_line = text.split("\n", 1)[0]
+    counts = said[1] if said else first_line
+    delimiter = max(DELIMITERS, key=lambda sign: (counts.count(sign), sign == ","))
     rows = csv.reader(text.splitlines(True), delimiter=delimiter)
     try:
         names = next(row for row in rows if row)
-        commas = delimiter != "," and _has_commas(rows, whole)
+        commas = _commas(rows, delimiter, whole)
     except (csv.Error, StopIteration) as error:
         raise DataError(f"Cannot read the header of {shown(source.name)}: {error}.") from None
     if "�" in "".join(names):
         raise _not_text(source)
     names = [name.strip() or f"column {number}" for number, name in enumerate(names, 1)]
     check_names(source, names)
-    before = text[: len(text) - len(text.lstrip("\r\n"))]
     return Header(names, delimiter, commas, len(before.splitlines()))
 
 
-def _has_commas(rows: Any, whole: bool) -> bool:
-    """Have decimals commas? Some have one, and none has a point; a last row may be cut off."""
+def _commas(rows: Any, delimiter: str, whole: bool) -> str:
+    """What commas are in numbers; nothing where there are none. A last row may be cut off.
+
+    They are decimal commas where some cells have one and none has a point. Between thousands they
+    stand where that is plain, and where cells are set apart by commas themselves.
+    """
     first = list(itertools.islice(rows, LOOKED_AT))
     kept = first if whole or len(first) == LOOKED_AT else first[:-1]
     cells = [cell for row in kept for cell in row]
-    return any(map(COMMA.fullmatch, cells)) and not any(map(POINT.fullmatch, cells))
+    grouped = [cell for cell in cells if "," in cell and GROUPED.fullmatch(cell)]
+    if any("." in cell or cell.count(",") > 1 or delimiter == "," for cell in grouped):
+        return THOUSANDS
+    fits = delimiter != "," and any(map(COMMA.fullmatch, cells))
+    return DECIMAL if fits and not any(map(POINT.fullmatch, cells)) else ""
 
 
-def _pointed(column: Any) -> Any:
-    """Cells that are numbers with decimal commas, or thousands set apart by points, as others are.
-
-    Text stays as it is.
-    """
-    number = compute.match_substring_regex(column, r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?$")
+def _pointed(column: Any, commas: str) -> Any:
+    """Cells that are numbers with commas, as others are. Text stays as it is."""
+    pattern = POINTED if commas == DECIMAL else f"^{GROUPED.pattern}$"
+    number = compute.match_substring_regex(column, pattern)
     if not compute.any(number).as_py():
         return column
-    bare = compute.replace_substring(compute.replace_substring(column, ".", ""), ",", ".")
-    return compute.if_else(number, bare, column)
+    apart = f"[{APART}]" if commas == DECIMAL else ","
+    bare = compute.replace_substring_regex(column, apart, "")
+    return compute.if_else(number, compute.replace_substring(bare, ",", "."), column)
 
 
 def _refusal(source: "Source", message: str, top: Header) -> DataError:
     if _RAGGED.search(message):
         row, found = _ragged_row(source, top)
+        title = " If the first line is a title and no header, take it away." if row == "1" else ""
         return DataError(
             f"Row {row} of {shown(source.name)} has {found} cells and the header has "
             f"{len(top.names)}. Make all rows equally long; put quotes around cells that hold the "
-            "delimiter; "
-            "--skip-bad leaves such rows out."
+            f"delimiter; --skip-bad leaves such rows out.{title}"
         )
     if "UTF8" in message:
         return _not_text(source)
-    if "Empty CSV" in message:
+    if "Empty CSV" in message or ("straddling" in message and source.size < BLOCK):
         return DataError(f"{shown(source.name)} has a header but no rows.")
+    if "straddling" in message:
+        return DataError(
+            f"{shown(source.name)} has a row of over {BLOCK >> 20} MB. Is a quote not closed?"
+        )
     return DataError(f"Cannot read {shown(source.name)}: {shown(message)}.")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from groupwise.class_names import MOST, ClassName
 from groupwise.errors import ConfigurationError, DataError
-from groupwise.files.profile import MISSING, Profile
+from groupwise.files.profile import MISSING, Profile, is_number
 from groupwise.files.settings import CLASSES, NUMBER, PROBABILITY, Request
 from groupwise.files.task import TEXT, Task
 from groupwise.files.text import listed, quoted, shown
@@ -84,7 +84,7 @@ def numbers_of(label: Profile) -> list[ClassName] | None:
 def _check_texts(label: Profile) -> None:
     """Refuse texts that may be anything but classes."""
     values = label.values or ()
-    numbers = next((value for value in values if _is_number(value)), None)
+    numbers = next((value for value in values if is_number(value)), None)
     if numbers is not None:
         raise DataError(
             f"The label column {quoted(label.name)} holds {quoted(label.text)} in row "
@@ -95,16 +95,9 @@ def _check_texts(label: Profile) -> None:
         raise DataError(
             f"The label column {quoted(label.name)} holds {label.count} different texts, such as "
             f"{quoted(label.text)} in row {label.text_row}, which is no number. Up to {FEW} are "
-            "taken for classes; --task classes says that more are. Rare ones are better put "
-            "together."
+            "taken for classes; --task classes says that more are. Numbers are written without "
+            "signs and units."
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) - float(text) == 0.0
-    except ValueError:
-        return False
 
 
 def _declared(label: Profile, request: Request) -> tuple[ClassName, ...] | None:
@@ -113,7 +106,7 @@ def _declared(label: Profile, request: Request) -> tuple[ClassName, ...] | None:
         return None
     classes = request.classes
     if label.kind == "number":
-        if not all(map(_is_number, map(str, classes))):
+        if not all(map(is_number, map(str, classes))):
             raise ConfigurationError(
                 f"Column {quoted(label.name)} holds numbers, and --classes has other names."
             )
@@ -166,13 +159,6 @@ def _found(label: Profile, asked: str) -> tuple[ClassName, ...] | None:
     texts = sorted(label.values or (), key=lambda text: (text.casefold(), text))
     if not 0 < len(texts) <= MOST:
         raise _too_many(label)
-    absent = next((text for text in texts if text.strip() in MISSING), None)
-    if absent is not None:
-        raise DataError(
-            f"The label column {quoted(label.name)} holds {quoted(absent)}{_where(label, absent)}, "
-            "which stands for a missing label. Leave out the rows without one; where it is a "
-            "class, name it among all others in --classes."
-        )
     return tuple(texts) if len(texts) > 1 else _with_other(label, texts[0])
 
 
@@ -212,7 +198,7 @@ def _not_two(label: Profile, classes: Sequence[ClassName]) -> DataError:
 def _second(classes: Sequence[ClassName], positive: str) -> tuple[ClassName, ...]:
     """The classes with the one of this name second."""
     names = [value_name(one, "classes") for one in classes]
-    wanted = value_name(_number(positive), "positive") if _is_number(positive) else positive
+    wanted = value_name(_number(positive), "positive") if is_number(positive) else positive
     found = [place for place, name in enumerate(names) if name in (positive, wanted)]
     if len(classes) != 2 or not found:
         raise ConfigurationError(
@@ -235,8 +221,12 @@ def task_warnings(label: Profile, request: Request, task: Task) -> list[str]:
             "--task probability."
         ]
     seen = label.seen or {}
+    said = [
+        f"{quoted(mark)} among the labels stands for a missing one. Where it is a class, name it "
+        "among all others in --classes."
+        for mark in label.marks
+    ]
     once = {value: row for value, (count, row) in seen.items() if count == 1}
-    said = []
     if len(seen) > 1 and (task.loss.classes is not None or len(seen) == 2):
         said += [
             f"The label is {quoted(value)} in row {row} alone. If that is a slip, mend it."

@@ -75,7 +75,7 @@ def done(
     model: "Groupwise", piece: Piece, target: str, task: Task, aside: Aside, jobs: int | None
 ) -> Iterator[Done]:
     """Predict rows, and learn those that have a label."""
-    for part, labelled in stretches(piece, target):
+    for part, labelled in stretches(task.unmarked(piece, target), target):
         if labelled:
             part, result = _replayed(model, part, target, task, aside, jobs)
             if result is not None:
@@ -94,6 +94,7 @@ def learned(
     model: "Groupwise", piece: Piece, target: str, task: Task, aside: Aside, jobs: int | None
 ) -> Iterator[Learned]:
     """Learn the rows that have a label; the others are counted."""
+    piece = task.unmarked(piece, target)
     gaps = piece.frame.column(target).is_null().to_numpy()
     aside.unlabelled += int(gaps.sum())
     piece = without(piece, gaps) if gaps.any() else piece

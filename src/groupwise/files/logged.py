@@ -6,7 +6,7 @@ positive class; where there are three classes and more, a column for each of the
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -54,22 +54,38 @@ class Logged(NamedTuple):
         shares: Vector = found / totals[:, None]
         return shares
 
+    def refused(self, piece: Piece, task: Task) -> Iterator[tuple[int, str]]:
+        """The rows, by their place, in which it says nothing that is a prediction, and why."""
+        found = np.column_stack([piece.frame.column(name).to_numpy() for name in self.columns])
+        low, high = (0.0, 1.0) if task.is_chance else (-np.inf, np.inf)
+        fine = (found >= low) & (found <= high) & np.isfinite(found)
+        off = (np.abs(found.sum(axis=1) - 1.0) > SLACK) & (len(self.columns) > 1)
+        for row in np.flatnonzero(~fine.all(axis=1) | off).tolist():
+            yield row, f"it holds no prediction of {quoted(self.name)} that can be used."
 
-def find_experts(scan: Scan, task: Task, target: str, names: Sequence[str]) -> tuple[str, ...]:
+
+def find_experts(
+    scan: Scan, task: Task, target: str, names: Sequence[str], skip: bool
+) -> tuple[str, ...]:
     """The columns of these models, each an expert of every group, if they hold predictions."""
     if names and len(task.events) > 1:
         raise ConfigurationError(
             f"An expert is one column, and {quoted(target)} has {len(task.events)} classes: "
             "experts are for numbers, and for yes or no."
         )
-    found = find_logged(scan, task, target, names, "--expert")
+    found = find_logged(scan, task, target, names, skip, "--expert")
     return tuple(column for one in found for column in one.columns)
 
 
 def find_logged(
-    scan: Scan, task: Task, target: str, names: Sequence[str], option: str = "--prediction"
+    scan: Scan,
+    task: Task,
+    target: str,
+    names: Sequence[str],
+    skip: bool = False,
+    option: str = "--prediction",
 ) -> tuple[Logged, ...]:
-    """The columns of these models, if they hold predictions."""
+    """The columns of these models, if they hold predictions: in all rows, unless some may skip."""
     if len(names) > MOST:
         raise ConfigurationError(f"Name at most {MOST} models at a time with {option}.")
     if len(set(names)) < len(names):
@@ -80,12 +96,15 @@ def find_logged(
         if column == target:
             raise ConfigurationError(f"{quoted(column)} is the label itself, not a prediction.")
         profile.check_numbers("prediction")
-        profile.check_complete("Leave out the rows without a prediction.")
+        if skip:
+            continue
+        profile.check_complete("--skip-bad leaves out the rows without a prediction.")
         if task.is_chance and not 0.0 <= profile.low <= profile.high <= 1.0:
             outside = profile.low if profile.low < 0.0 else profile.high
             raise DataError(
                 f"The prediction column {quoted(column)} holds {amount(outside)}, and "
-                f"probabilities are from 0 to 1. Say --task number if {quoted(target)} is a number."
+                f"probabilities are from 0 to 1. Say --task number if {quoted(target)} is a "
+                "number; --skip-bad leaves such rows out."
             )
     return found
 

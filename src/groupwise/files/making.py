@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import pyarrow.compute as compute
+import pyarrow as pa
 
 from groupwise.errors import ConfigurationError
 from groupwise.features.calendar import LEVELS, Calendar, moment_of
@@ -22,7 +22,7 @@ TRIED = 50
 
 
 def dates_in(
-    scan: Scan, order: str | None, others: Collection[str]
+    scan: Scan, order: Sequence[str], others: Collection[str]
 ) -> tuple[Dates, dict[str, Profile]]:
     """A maker for each column of dates, and the columns that are made of them.
 
@@ -33,12 +33,12 @@ def dates_in(
     names = [name for name in names if name not in others]
     if not names:
         return {}, {}
-    chosen = order if order in names else names[0]
+    chosen = next((name for name in order if name in names), names[0])
     form = scan.columns[chosen].date or ""
     kinds: dict[str, Kind] = {chosen: "text"}
-    column = scan.keys if chosen == order else None
+    column = scan.keys.get(chosen)
     if column is None:
-        column = first_rows(scan, kinds, None, LOOKED_AT).column(chosen)
+        column = first_rows(scan, kinds, (), LOOKED_AT).column(chosen)
     made, levels = worthwhile(chosen, form, column, scan.columns)
     dates = {name: maker_for(name, scan.columns[name].date or "") for name in names}
     dates = {name: one for name, one in dates.items() if one.fields[0] not in scan.columns}
@@ -78,21 +78,30 @@ def with_needed(
 
 
 def proposed_past(
-    scan: Scan, dates: Dates, target: str, order: str, few: Sequence[str], others: Collection[str]
+    scan: Scan,
+    dates: Dates,
+    target: str,
+    order: Sequence[str],
+    few: Sequence[str],
+    others: Collection[str],
 ) -> tuple[Past, ...]:
     """The past of the label, of rows in an order, by what foretells best how it rises.
 
-    ``few`` are columns with few values, whose levels are tried; ``others`` have a role of their
-    own.
+    Time is what is sorted by, but for text, which may tell streams apart. ``few`` are columns with
+    few values, whose levels are tried; ``others`` have a role of their own.
     """
     made = part_names(dates, aside=False)
     keys: list[str] = []
-    if compute.count_distinct(scan.keys).as_py() < scan.rows:
-        own = [p for p in scan.columns.values() if p.name not in {*others, *made, *dates, order}]
+    known = scan.columns
+    time = [name for name in order if known[name].kind == "number" or known[name].date] or order
+    alike = pa.table({name: scan.keys[name] for name in time}).group_by(list(time)).aggregate([])
+    if alike.num_rows < scan.rows:
+        aside = {*others, *made, *dates, *time}
+        own = [p for p in scan.columns.values() if p.name not in aside]
         fit = [p for p in own if (p.kind == "text" or p.whole) and p.distinct > 1]
         keys = [p.name for p in sorted(fit, key=lambda p: (p.kind != "text", p.distinct))][:TRIED]
     columns = [name for name in few if name not in made][:TRIED]
-    wanted = dict.fromkeys([target, order, *keys, *columns, *dates])
+    wanted = dict.fromkeys([target, *order, *keys, *columns, *dates])
     kinds: dict[str, Kind] = {name: scan.columns[name].reading for name in wanted}
     kinds[target] = "levels" if kinds[target] == "boolean" else kinds[target]
     rows = first_rows(scan, kinds, order, following.ROWS)
@@ -106,10 +115,11 @@ def proposed_past(
             if name in few or name in maker.takes[1:]:
                 held[name] = values
                 columns.append(name)
-    of = following.streams_of(held[order], {name: held[name] for name in keys})
+    moments = list(zip(*(held[name] for name in time), strict=True))
+    of = following.streams_of(moments, {name: held[name] for name in keys})
     streams = [held[name] for name in of]
-    known = {name: held[name] for name in dict.fromkeys(columns) if name not in of}
-    levels = following.levels_of(np.array(labels, dtype=np.float64), streams, known)
+    tried = {name: held[name] for name in dict.fromkeys(columns) if name not in of}
+    levels = following.levels_of(np.array(labels, dtype=np.float64), streams, tried)
     makers = following.makers(target, of, levels)
     return tuple(one for one in makers if not {*one.fields} & {*scan.columns})
 

@@ -14,7 +14,7 @@ from groupwise.files.profile import Kind, Profile
 from groupwise.files.rows import first_rows
 from groupwise.files.scan import Scan
 from groupwise.files.source import column_of
-from groupwise.files.text import listed, quoted, shown
+from groupwise.files.text import argument, listed, quoted
 from groupwise.groups import Group, cut
 
 CAPITAL = re.compile(r"[a-z](?:Id|ID)$")
@@ -25,6 +25,8 @@ UNNAMED = re.compile(
     re.IGNORECASE,
 )
 """What a column is called that has no name, or is the index of a frame."""
+INDEX = re.compile(r"Unnamed: 0|__index_level_\d+__")
+"""What the index of a frame is called where it is written as a column."""
 AGE = re.compile(r"(?:^|[\W_])age(?:$|[\W_])", re.IGNORECASE)
 BANDS = (17, 24, 34, 44, 54, 64, 74, 84)
 """Where bands of age end: 18 to 24, 25 to 34, and so on."""
@@ -44,7 +46,7 @@ def is_identifier(profile: Profile) -> bool:
     return called and (profile.kind == "text" or profile.whole)
 
 
-def left_out(scan: Scan, others: Collection[str], order: str | None) -> dict[str, str]:
+def left_out(scan: Scan, others: Collection[str], order: Sequence[str]) -> dict[str, str]:
     """Columns that say nothing of the label, and why, in a clause.
 
     Those of one value, row numbers, identifiers.
@@ -52,13 +54,15 @@ def left_out(scan: Scan, others: Collection[str], order: str | None) -> dict[str
     found = {}
     for name, profile in scan.columns.items():
         many, present = profile.distinct, profile.rows - profile.missing
-        if name in others or name == order:
+        if name in others or (name in order and many > 1):
             continue
         if many < 2:
             found[name] = profile.constancy
         elif profile.counts and present > 2 and UNNAMED.fullmatch(name):
             found[name] = "it numbers the rows"
-        elif is_identifier(profile) and (many >= present or profile.values is None):
+        elif (is_identifier(profile) or INDEX.fullmatch(name)) and (
+            many >= present or profile.values is None
+        ):
             found[name] = "it has another value in every row"
     return found
 
@@ -126,7 +130,7 @@ def leaks(scan: Scan, target: str, others: Collection[str]) -> list[str]:
     if target in names or not 1 < len(names) <= MOST:
         return []
     kinds: dict[str, Kind] = dict.fromkeys([*names, target], "number")
-    rows = first_rows(scan, kinds, None, ROWS)
+    rows = first_rows(scan, kinds, (), ROWS)
     whole = np.column_stack([rows.column(name).to_numpy() for name in kinds])
     whole = whole[~np.isnan(whole).any(axis=1)]
     if len(whole) < 3 * len(names) + 10:
@@ -138,7 +142,7 @@ def leaks(scan: Scan, target: str, others: Collection[str]) -> list[str]:
     do = "sum to" if summed else "together give"
     return [
         f"Columns {listed(columns)} {do} the label {quoted(target)}. If they become known only "
-        f"with it, leave them out: --drop {quoted(', '.join(map(shown, columns)))}."
+        f"with it, leave them out: --drop {argument(', '.join(columns))}."
     ]
 
 
@@ -172,12 +176,12 @@ def given_by(columns: Vector, label: Vector) -> tuple[list[int], bool] | None:
     return kept, summed
 
 
-def order_hint(dates: Dates, order: str | None, target: str) -> list[str]:
+def order_hint(dates: Dates, order: Sequence[str], target: str) -> list[str]:
     """Says that rows could be taken in the order of time."""
-    if order is not None or not dates:
+    if order or not dates:
         return []
     name = next(iter(dates))
     return [
         f"Column {quoted(name)} holds dates. If rows are to be learned in the order of time, say "
-        f"--order {shown(name)}: what {quoted(target)} was before is then a feature too."
+        f"--order {argument(name)}: what {quoted(target)} was before is then a feature too."
     ]

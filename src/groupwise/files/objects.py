@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from groupwise.errors import DataError
+from groupwise.files.columnar import UNREAD, written
 from groupwise.files.text import quoted, shown
 from groupwise.files.unpacking import UNPACKING
-from groupwise.groups.values import value_name
 
 if TYPE_CHECKING:
     from groupwise.files.source import Chunks, Source
@@ -22,6 +22,7 @@ LINES = 20_000
 """Lines, or objects, at a time."""
 BLOCK = 1 << 20
 """Characters of an array at a time."""
+ADVICE = 'Write an object for every row, such as {"age": 41, "sex": "male"}, or an array of them.'
 
 
 def lines(source: "Source", columns: Sequence[str] | None) -> "Chunks":
@@ -65,15 +66,10 @@ def _tables(source: "Source", columns: Sequence[str] | None, objects: Any) -> "C
             rows = objects(file)
             while taken := list(itertools.islice(rows, LINES)):
                 place, some = f"{taken[0][0]} to {taken[-1][0].lower()}", True
-                cells = [
-                    {name: _cell(source, where, name, value) for name, value in one.items()}
-                    for where, one in taken
-                ]
-                names = dict.fromkeys(itertools.chain.from_iterable(cells))
+                cells = [_cells(source, wanted, *one) for one in taken]
                 arrays = {
                     name: pa.array([row.get(name) for row in cells], pa.string())
-                    for name in names
-                    if wanted is None or name in wanted
+                    for name in dict.fromkeys(itertools.chain.from_iterable(cells))
                 }
                 yield pa.table(arrays), file.tell()
     except UnicodeEncodeError:
@@ -114,6 +110,12 @@ def _items(source: "Source", file: Any) -> Iterator[Any]:
         while True:
             held = held.lstrip(" \t\r\n,")
             if held.startswith("]"):
+                rest = (held[1:] + text.read(BLOCK)).strip()
+                if rest:
+                    raise DataError(
+                        f"After its array {shown(source.name)} goes on: {quoted(rest[:20])}. Give "
+                        "one array of objects."
+                    )
                 return
             try:
                 found, end = decoder.raw_decode(held)
@@ -141,19 +143,39 @@ def _items(source: "Source", file: Any) -> Iterator[Any]:
 def _object(source: "Source", place: str, found: Any) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise DataError(
-            f"{place} of {shown(source.name)} holds {type(found).__name__}, not an object. "
-            'Write one object per line, such as {"age": 41, "sex": "male"}, or an array of them.'
+            f"{place} of {shown(source.name)} holds {_called(found)}, not an object. {ADVICE}"
         )
     return found
 
 
-def _cell(source: "Source", place: str, name: str, value: Any) -> str | None:
+def _called(value: Any) -> str:
+    """What JSON calls a value."""
+    names = {list: "an array", dict: "an object", str: "text", type(None): "null", bool: "a truth"}
+    return names.get(type(value), "a number")
+
+
+def _cells(
+    source: "Source", wanted: set[str] | None, place: str, row: dict[str, Any]
+) -> dict[str, str | None]:
+    """The values of a row as text; a nested one is noted, or an error where it is wanted."""
+    cells: dict[str, str | None] = {}
+    for name, value in row.items():
+        if wanted is not None and name not in wanted:
+            continue
+        nested = isinstance(value, (dict, list))
+        if nested and wanted is not None:
+            raise DataError(
+                f"{place} of {shown(source.name)} has {_called(value)} in {quoted(name)}. Give "
+                "text, numbers, true, false or null."
+            )
+        if nested:
+            what = "objects" if isinstance(value, dict) else "arrays"
+            source.unread.setdefault(name, UNREAD.format(what))
+        cells[name] = None if nested else _cell(name, value)
+    return cells
+
+
+def _cell(name: str, value: Any) -> str | None:
     if value is None or value == "" or value != value:
         return None
-    if isinstance(value, (dict, list)):
-        raise DataError(
-            f"{place} of {shown(source.name)} has a {type(value).__name__} in {quoted(name)}. "
-            "Give text, numbers, true, false or null; an object for every row."
-        )
-    infinite = isinstance(value, float) and abs(value) == float("inf")
-    return str(value) if infinite else value_name(value, name)
+    return written(value, name)

@@ -13,7 +13,7 @@ from groupwise.files.quality import quality_table
 from groupwise.files.settings import CLASSES
 from groupwise.files.tables import AGAINST, Row, group_table, regret_scale
 from groupwise.files.task import Task
-from groupwise.files.text import quoted, shown
+from groupwise.files.text import quoted, rows_in, shown
 from groupwise.groups import ALWAYS_ON
 from groupwise.regret.certificate import LOOSE, VACUOUS, VOID
 from groupwise.report.page import Block, Page, Section, Terms, html
@@ -109,8 +109,9 @@ def _groups(done: "Finished") -> list[Block]:
 def _data(done: "Finished") -> list[Block]:
     """What the columns hold, and what to know about them."""
     scan, plan = done.scan, done.plan
+    many = len(scan.columns) + len(scan.source.unread)
     return [
-        f"{scan.rows:,} rows of {len(scan.columns):,} columns. Types, missing cells and ranges are "
+        f"{rows_in(scan.rows)} of {many:,} columns. Types, missing cells and ranges are "
         "those of the whole file, before the first row was predicted.",
         quality_table(scan, plan),
         *([Terms({"Warnings": "", **_numbered(done.warnings)})] if done.warnings else []),
@@ -189,9 +190,9 @@ def _facts(done: "Finished") -> dict[str, dict[str, str]]:
             "Groups are features too": "yes" if plan.indicators else "no",
             **({"Experts": _listed([shown(x, 60) for x in plan.experts])} if plan.experts else {}),
             "Numbers per row": f"{done.features:,}",
-            "Order of the rows": "as in the file"
-            if plan.order is None
-            else f"by {shown(plan.order)}",
+            "Order of the rows": f"by {', then by '.join(map(shown, plan.order))}"
+            if plan.order
+            else "as in the file",
             "Learner": ", ".join([plan.learner, *(f"{k} {x:g}" for k, x in parameters.items())]),
             "Aggregator": plan.aggregator,
             **({} if plan.interval is None else {"Intervals": f"to cover {plan.interval:g}"}),

@@ -24,6 +24,7 @@ from groupwise.files.labels import loss_for, task_for, task_warnings
 from groupwise.files.logged import Logged, find_experts, find_logged
 from groupwise.files.making import Dates, dates_in, part_names, proposed_past, with_needed
 from groupwise.files.noticed import leaks, left_out, order_hint
+from groupwise.files.ordering import check_order, order_warnings
 from groupwise.files.profile import Kind, Profile
 from groupwise.files.proposals import (
     BENT,
@@ -64,7 +65,7 @@ class Plan:
 
     target: str
     task: Task
-    order: str | None
+    order: tuple[str, ...]
     groups: tuple[Group, ...]
     features: Features
     indicators: bool
@@ -103,7 +104,7 @@ class Plan:
             "target": self.target,
             "task": self.task.name,
             **self.range_or_classes,
-            **({} if self.order is None else {"order": self.order}),
+            **({"order": self.plain_order} if self.order else {}),
             **({} if self.preset is None else {"preset": self.preset}),
             "learner": self.learner,
             "aggregator": self.aggregator,
@@ -130,6 +131,11 @@ class Plan:
         if not self.task.is_chance:
             return {"range": [loss.low, loss.high]}
         return {} if loss.classes is None else {"classes": list(loss.classes)}
+
+    @property
+    def plain_order(self) -> str | list[str] | None:
+        """The column to sort by as settings have it, or several; None for the order of the file."""
+        return [*self.order] if len(self.order) > 1 else next(iter(self.order), None)
 
     @property
     def plain_past(self) -> list[dict[str, Any]]:
@@ -198,7 +204,10 @@ def guess_target(scan: Scan) -> str:
     for name, profile in reversed(scan.columns.items()):
         if profile.kind == "number" and not profile.missing and profile.low < profile.high:
             return name
-    raise DataError(f"{shown(scan.source.name)} has no column of numbers that could be the label.")
+    raise DataError(
+        f"{shown(scan.source.name)} has no column of numbers that could be the label. Name it with "
+        "--target COLUMN."
+    )
 
 
 @contextmanager
@@ -230,6 +239,7 @@ def make_plan(
         request = replace(request, target=guess_target(scan))
         notes.append("The label is guessed: the last column of numbers.")
     label = _label(scan, request)
+    check_order(scan, request.order, request.skip_bad)
     task = _task(label, request)
     if request.preset is not None and task.is_chance:
         raise ConfigurationError(
@@ -243,16 +253,18 @@ def make_plan(
         )
     request = request.preset_read()
     for name in request.drop:
-        scan.column(name, "to leave out")
-    logged = find_logged(scan, task, label.name, predictions)
-    experts = find_experts(scan, task, label.name, request.experts)
+        if name not in scan.source.unread:
+            scan.column(name, "to leave out")
+    logged = find_logged(scan, task, label.name, predictions, request.skip_bad)
+    experts = find_experts(scan, task, label.name, request.experts, request.skip_bad)
     theirs = (column for one in logged for column in one.columns)
     others = {label.name, *request.drop, *theirs, *experts}
     dates, parts = dates_in(scan, request.order, others)
     scan = replace(scan, columns={**scan.columns, **parts})
     request = request.read(list(scan.columns), scan.unknown)
     aside = others | part_names(dates, aside=True)
-    nothing = left_out(scan, aside, request.order)
+    unread = {name: why for name, why in scan.source.unread.items() if name not in aside}
+    nothing = left_out(scan, aside, request.order) | unread
     if request.groups is None:
         groups, same = proposed(scan, aside | nothing.keys(), dates)
     else:
@@ -297,6 +309,7 @@ def make_plan(
     warnings = [*task_warnings(label, request, task), *warnings]
     warnings += [*same.values(), *remarks(scan, groups, features, label.name)]
     warnings += gaps(scan, features, request.missing or INDICATOR)
+    warnings += order_warnings(scan, request.order, label.name)
     if request.features is None:
         warnings += order_hint(dates, request.order, label.name)
         if task.name == NUMBER:
@@ -342,6 +355,7 @@ def _label(scan: Scan, request: Request) -> Profile:
     if request.target is None:
         raise ConfigurationError("Which column is to be predicted? Name it with --target COLUMN.")
     profile = scan.column(request.target, "for the label")
+    profile.unmark(request.classes or ())
     if not profile.distinct:
         raise DataError(profile.sameness)
     return profile
@@ -350,7 +364,11 @@ def _label(scan: Scan, request: Request) -> Profile:
 def _task(label: Profile, request: Request) -> Task:
     """What the label is, and its range or its classes."""
     name, classes = task_for(label, request)
-    return Task(Square(*label_range(label, request.range)) if name == NUMBER else loss_for(classes))
+    return Task(
+        Square(*label_range(label, request.range, request.skip_bad))
+        if name == NUMBER
+        else loss_for(classes)
+    )
 
 
 def _past(
@@ -367,10 +385,10 @@ def _past(
             if name in others:
                 raise ConfigurationError(f"{quoted(name)} is not known when the past is needed.")
         return past
-    if request.features is not None or scan.keys is None or task.loss.nodes > 1:
+    if request.features is not None or not request.order or task.loss.nodes > 1:
         return ()
     few = [name for name, p in scan.columns.items() if name not in others and is_few_valued(p)]
-    return proposed_past(scan, dates, target, request.order or "", few, others)
+    return proposed_past(scan, dates, target, request.order, few, others)
 
 
 def _kind(profile: Profile, feature: object, label: bool) -> Kind:
@@ -408,7 +426,7 @@ def _looked_ahead(
         "the classes of the label": task.is_chance and request.classes is None and named,
         scaled: looked_up,
         f"which columns are {' and which are '.join(proposed)}": proposed,
-        "the order of the rows": request.order is not None,
+        "the order of the rows": bool(request.order),
         "which of the label's past are features": past and request.past is None,
     }
     return tuple(text for text, is_so in found.items() if is_so)

@@ -1,5 +1,6 @@
 """What one column of a file holds, as a first pass finds it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -11,7 +12,9 @@ Kind = Literal["number", "text", "boolean", "levels"]
 """How a column is read: as numbers, text as it stands, true and false, or names of values, in which
 1 and 1.0 are the same and so are True and true."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
-MISSING = ("NA", "N/A", "NaN", "nan", "null")
+NO_LABEL = ("NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL")
+"""What stands for a missing label among classes: not None, which may be one of them."""
+MISSING = (*NO_LABEL, "na", "None", "none", "?", "-", "--", ".")
 """What stands for a missing number, besides an empty cell."""
 ABSENT = {"", *(text.lower() for text in MISSING)}
 """The same in small letters, among true and false."""
@@ -23,7 +26,7 @@ COUNTED = 20_000
 def is_number(text: str | None, finite: bool = True) -> bool:
     """Is it a number, written out, and a finite one?"""
     try:
-        number = float("nan" if text is None else text)
+        number = float("nan" if text is None or "_" in text or not text.isascii() else text)
     except ValueError:
         return False
     return number - number == 0.0 if finite else number == number
@@ -33,11 +36,12 @@ def is_number(text: str | None, finite: bool = True) -> bool:
 class Profile:
     """What one column holds. Rows are counted from 1.
 
-    ``infinite`` is the first row that holds no finite number, ``text_row`` the first that holds
-    ``text``. ``values`` are the distinct values as text, None where there are more than are
-    counted; ``sums`` those of x, x², xy, y, y² against the label, where both are numbers (a label
-    of text counts as 1 where it is ``text``). ``seen`` is for the label alone: how often each of
-    its values is there, and in which row first; None where there are more than could be classes.
+    ``low`` and ``high`` are in ``low_row`` and ``high_row``; ``infinite`` is the first row that
+    holds no finite number, ``text_row`` the first that holds ``text``. ``values`` are the distinct
+    values as text, None where there are more than are counted; ``sums`` those of x, x², xy, y, y²
+    against the label, where both are numbers (a label of text counts as 1 where it is ``text``).
+    ``seen`` is for the label alone: how often each of its values is there, and in which row first;
+    None where there are more than could be classes.
     ``bad`` cells of a column of numbers hold none, in rows that are skipped. ``forms`` are the ways
     to write dates in which all its texts are written; ``truth`` says whether all its texts are true
     and false, ``absent`` how many stand for a missing value if they are.
@@ -50,6 +54,8 @@ class Profile:
     first_missing: int = 0
     low: float = float("inf")
     high: float = float("-inf")
+    low_row: int = 0
+    high_row: int = 0
     whole: bool = True
     infinite: int = 0
     values: set[str] | None = field(default_factory=set)
@@ -63,6 +69,8 @@ class Profile:
     """So many different numbers there are, which ``values`` does not hold all."""
     base: float | None = None
     """Where the numbers count the rows in file order, what they begin with; None where not."""
+    marks: tuple[str, ...] = ()
+    """Texts that stand for a missing label."""
     truth: bool = True
     absent: int = 0
     first_absent: int = 0
@@ -100,11 +108,27 @@ class Profile:
                     seen[name] = before + count, min(row, first_row)
             self.seen = seen
 
+    def unmark(self, classes: Collection[object]) -> None:
+        """Count texts that stand for a missing label as missing, but for classes."""
+        marks = [one for one in sorted(self.values or ()) if one.strip() in NO_LABEL]
+        self.marks = tuple(one for one in marks if self.kind == "text" and one not in classes)
+        for mark in self.marks:
+            count, row = (self.seen or {}).pop(mark, (0, 0))
+            self.missing += count
+            first = [one for one in (self.first_missing, row) if one]
+            self.first_missing = min(first, default=0)
+        self.values = self.values and self.values - {*self.marks}
+
     @property
     def date(self) -> str | None:
         """How its dates are written; None where it holds none, or they could be read two ways."""
-        known = self.kind == "text" and self.missing < self.rows and len(self.forms) == 1
-        return self.forms[0] if known else None
+        return self.forms[0] if self.dated == 1 else None
+
+    @property
+    def dated(self) -> int:
+        """In how many ways all its texts can be read as dates; May is May, in short or not."""
+        there = self.kind == "text" and self.missing < self.rows
+        return len({form.replace("%B", "%b") for form in self.forms}) if there else 0
 
     @property
     def distinct(self) -> int:

@@ -13,7 +13,7 @@ from groupwise.files.noticed import age_bands, alike, is_identifier
 from groupwise.files.profile import Profile
 from groupwise.files.scan import Scan
 from groupwise.files.settings import DROP, LEVELS_WORD
-from groupwise.files.text import listed, quoted, shown
+from groupwise.files.text import argument, listed, quoted, shown
 from groupwise.groups import Group, by, cut
 from groupwise.groups.algebra import Leaf
 from groupwise.groups.declarations import By, Cut
@@ -180,7 +180,7 @@ def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str
     suspicious = [
         f"Feature {quoted(name)} correlates with the label {quoted(target)} at "
         f"{scan.columns[name].correlation:.2f}. If it becomes known only with the label, "
-        f"leave it out: --drop {shown(name)}."
+        f"leave it out: --drop {argument(name)}."
         for name in features
         if abs(scan.columns[name].correlation) >= SUSPICIOUS
     ]

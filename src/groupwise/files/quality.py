@@ -29,10 +29,16 @@ def quality_table(scan: Scan, plan: "Plan") -> Table:
         Column("range", numeric=False),
         Column("used as", numeric=False),
     )
-    named = [profile for profile in scan.columns.values() if profile.rows]
-    return Table(
-        "Columns", columns, tuple(_cells(one, plan) for one in named), sortable=len(named) > 1
-    )
+    rows = [_cells(profile, plan) for profile in scan.columns.values() if profile.rows]
+    rows += [_unread(name, plan) for name in scan.source.unread]
+    return Table("Columns", columns, tuple(rows), sortable=len(rows) > 1)
+
+
+def _unread(name: str, plan: "Plan") -> tuple[Cell, ...]:
+    """Of a column that is nested, or holds bytes, it is known that it is there."""
+    unknown = (Cell("–", "faint") for _ in range(4))
+    told = Cell(f"{LEFT_OUT}: {_reason(name, plan)}", "bad")
+    return (Cell(shown(name, 60)), Cell("not read"), *unknown, told)
 
 
 def _cells(profile: Profile, plan: "Plan") -> tuple[Cell, ...]:
@@ -99,7 +105,7 @@ def uses(name: str, plan: "Plan") -> list[str]:
         found.append("groups, each a feature too" if plan.indicators else "groups")
     if any(name in (*one.of, *one.by) for one in plan.past):
         found.append("the label’s past")
-    if name == plan.order:
+    if name in plan.order:
         found.append("order of the rows")
     if name in plan.experts:
         found.append("expert")

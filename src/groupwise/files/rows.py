@@ -1,25 +1,24 @@
 """The rows of a file, so many at a time, each with its number in the file.
 
-In file order, or in the order of a column without holding them all: only the keys are in memory,
+In file order, or in that of some columns without holding them all: only the keys are in memory,
 and each row's place in the order, about 16 bytes a row. The rows themselves are dealt out to
 temporary files, each a stretch of the order, and sorted stretch by stretch.
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as compute
 
 from groupwise.errors import DataError, FeatureError, GroupError, LabelError
 from groupwise.files.aside import Aside
-from groupwise.files.dates import times_of
+from groupwise.files.ordering import misplaced, places
 from groupwise.files.profile import Kind
-from groupwise.files.scan import Scan, as_kind, as_numbers, leniently, unknown_column
+from groupwise.files.scan import Scan, as_kind, leniently, unknown_column
 from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import quoted, shown
 from groupwise.progress import progress_bar
@@ -49,7 +48,10 @@ def in_file(source: Source, numbers: Any) -> Iterator[None]:
         if error.row is None and len(numbers) > 1:
             raise DataError(f"{shown(source.name)}: {error}") from None
         number = int(numbers[error.row or 0])
-        raise DataError(f"Row {number} of {shown(source.name)}: {error.message}") from None
+        raise DataError(
+            f"Row {number} of {shown(source.name)}: {error.message} --skip-bad leaves such rows "
+            "out."
+        ) from None
 
 
 def without(piece: Piece, rows: Any) -> Piece:
@@ -70,15 +72,19 @@ def _good(piece: Piece, aside: Aside | None) -> Piece:
 def pieces(
     scan: Scan,
     kinds: Mapping[str, Kind],
-    order: str | None,
+    order: Sequence[str],
     size: int,
     aside: Aside | None = None,
 ) -> Iterator[Piece]:
-    """All rows in the order of a column, or of the file, with columns of these kinds.
+    """All rows in the order of some columns, or of the file, with columns of these kinds.
 
     Where bad ones are skipped, they are noted in ``aside``.
     """
-    ranks = None if order is None else places(scan, order)
+    ranks = places(scan, order) if order else None
+    if aside is not None:
+        numbers = numbers_of(scan.source, 0, scan.rows)
+        for row, reason in misplaced(scan, order):
+            aside.add(numbers[row], reason)
     if ranks is None:
         yield from in_file_order(scan.source, kinds, size, aside=aside)
         return
@@ -149,7 +155,7 @@ def _frames(
         absent = [name for name in kinds if name in required and name not in there]
         if absent and not start:
             what = "for the label" if absent[0] == target else "that the model reads"
-            raise unknown_column(absent[0], table.column_names, source.name, what)
+            raise unknown_column(absent[0], table.column_names, source, what)
         arrays = {}
         for name, kind in kinds.items():
             column = column_of(table, name)
@@ -174,30 +180,9 @@ def _frames(
         yield pa.table(arrays), position
 
 
-def places(scan: Scan, order: str) -> Any:
-    """For each row its place in the order; None where the rows are in order already.
-
-    Rows with equal keys stay in file order.
-    """
-    profile = scan.columns[order]
-    if profile.missing:
-        raise DataError(f"{profile.gaps} Rows are to be sorted by {quoted(order)}.")
-    if profile.kind == "number":
-        sequence = np.argsort(as_numbers(scan.keys).to_numpy(), kind="stable")
-    elif profile.date is not None:
-        sequence = np.argsort(times_of(scan.keys, profile.date), kind="stable")
-    else:
-        sequence = compute.sort_indices(scan.keys).to_numpy()
-    if (np.diff(sequence.astype(np.int64)) > 0).all():
-        return None
-    ranks = np.empty(scan.rows, dtype=np.int64)
-    ranks[sequence] = np.arange(scan.rows)
-    return ranks
-
-
-def first_rows(scan: Scan, kinds: Mapping[str, Kind], order: str | None, count: int) -> pa.Table:
-    """So many of the first rows, in the order of a column, or of the file."""
-    ranks = None if order is None else places(scan, order)
+def first_rows(scan: Scan, kinds: Mapping[str, Kind], order: Sequence[str], count: int) -> pa.Table:
+    """So many of the first rows, in the order of some columns, or of the file."""
+    ranks = places(scan, order) if order else None
     found: list[pa.Table] = []
     start = taken = 0
     spared = None if scan.source.ragged is None else Aside(scan.source, True)

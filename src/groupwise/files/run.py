@@ -7,6 +7,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +24,7 @@ from groupwise.files.logged import Scores, calibration_of, said_for_sure
 from groupwise.files.pages import compare_page, run_page
 from groupwise.files.plan import Plan
 from groupwise.files.predictions import prediction_file
-from groupwise.files.rows import AT_MOST, Piece, pieces
+from groupwise.files.rows import AT_MOST, Piece, pieces, without
 from groupwise.files.scan import Scan
 from groupwise.files.settings import DROP
 from groupwise.files.snapshots import Reading, save
@@ -163,7 +164,7 @@ class Following:
         # On an error the model is thrown away, and with one copy of it before the first row.
         with self.model.all_or_nothing(), progress_bar(rows, what, progress) as advance:
             for whole in pieces(self.scan, plan.kinds, plan.order, size, self.aside):
-                piece = whole
+                piece = self._told(whole) if plan.skip_bad else whole
                 if plan.missing == DROP:
                     piece = complete(piece, plan.filled, self.aside)
                 own = self.model, piece, plan.target, self.task
@@ -175,6 +176,15 @@ class Following:
                 advance(len(whole.numbers))
         if not self.model.issued:
             raise DataError(f"No row of {shown(self.scan.source.name)} could be learned.")
+
+    def _told(self, piece: Piece) -> Piece:
+        """The rows in which all the other models have predicted something."""
+        for one in self.plan.logged:
+            refused = dict(one.refused(piece, self.task))
+            for row, reason in refused.items():
+                self.aside.add(piece.numbers[row], reason)
+            piece = without(piece, list(refused)) if refused else piece
+        return piece
 
     def _add(self, piece: Piece, result: "FrameReplay") -> None:
         """Sum up errors on some rows, and what the other models lost."""
@@ -320,11 +330,12 @@ def compare(
 ) -> Finished:
     """Run groupwise beside the logged predictions, and compare all of them on every group."""
     following = Following(found, plan)
-    for _ in following.pieces("compare", jobs, progress):
-        following.reached()
-    compared = following.finished(progress)
-    if out is not None:
-        with outputs(out) as files:
+    with ExitStack() as stack:
+        files = None if out is None else stack.enter_context(outputs(out))
+        for _ in following.pieces("compare", jobs, progress):
+            following.reached()
+        compared = following.finished(progress)
+        if files is not None:
             files.path(COMPARISON).write_text(json_text(record(compared)), "utf-8")
             files.path(REPORT).write_text(compare_page(compared), "utf-8")
             files.publish()
@@ -358,7 +369,7 @@ def record(finished: Finished) -> dict[str, Any]:
             "target": plan.target,
             "task": plan.task.name,
             **plan.range_or_classes,
-            "order": plan.order,
+            "order": plan.plain_order,
             "learner": plan.learner,
             **plan.parameters,
             "aggregator": plan.aggregator,
@@ -371,6 +382,7 @@ def record(finished: Finished) -> dict[str, Any]:
             "missing": plan.missing,
             "groups": [declaration.to_dict() for declaration in plan.groups],
         },
+        "a_priori": finished.table.foreknown,
         "looked_ahead": list(plan.looked_ahead),
         "warnings": list(finished.warnings),
         "command": finished.command,

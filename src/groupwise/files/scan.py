@@ -1,8 +1,9 @@
 """The first pass over a file: what its columns hold, numbers or text."""
 
 import difflib
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,20 @@ import pyarrow.compute as compute
 
 from groupwise.class_names import MOST
 from groupwise.errors import DataError
+from groupwise.files.columnar import EXACT
 from groupwise.files.dates import forms_of
 from groupwise.files.profile import ABSENT, COUNTED, MISSING, TRUTH, Kind, Profile, is_number
 from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import listed, quoted, shown
+from groupwise.files.unpacking import CSV
 from groupwise.groups.values import value_name
 from groupwise.progress import progress_bar
 
-EXACT = 2**53
-"""Whole numbers beyond it are identifiers: as numbers some would fall together."""
 TOGETHER = 256
 """Rows that are looked at together, where a file is so wide that it comes in fewer."""
 FEW_BAD = 0.05
 """Where bad rows are skipped, a column is one of numbers although this share of cells are none."""
+SORTED = "to sort by"
 MANY = 500
 """Columns of a wide file, which are looked at together."""
 MANY_VALUES = 24
@@ -34,13 +36,13 @@ MANY_VALUES = 24
 class Scan:
     """What a first pass has found: profiles by column, in file order.
 
-    ``keys`` is the column to sort by, where one was asked for.
+    ``keys`` are the columns to sort by, where some were asked for.
     """
 
     source: Source
     rows: int
     columns: dict[str, Profile]
-    keys: Any = None
+    keys: dict[str, Any] = field(default_factory=dict)
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -55,27 +57,36 @@ class Scan:
 
     def unknown(self, name: str, what: str) -> DataError:
         """The error for a column that is not there."""
-        return unknown_column(name, list(self.columns), self.source.name, what)
+        return unknown_column(name, list(self.columns), self.source, what)
 
 
-def unknown_column(name: str, columns: list[str], source: str, what: str) -> DataError:
-    """The error for a column that is not there."""
+def unknown_column(name: str, columns: list[str], source: Source, what: str) -> DataError:
+    """The error for a column that is not there, or is not read."""
+    if name in source.unread:
+        return DataError(
+            f"Column {quoted(name)} of {shown(source.name)} is to be used {what}, and "
+            f"{source.unread[name]}. Give what is in it as columns of numbers and text."
+        )
     close = difflib.get_close_matches(name, columns, 1)
     guess = f" Did you mean {quoted(close[0])}?" if close else ""
+    there = f" It has: {listed(columns)}." if columns else ""
+    if len(columns) == 1 and source.format == CSV:
+        there += " Cells are set apart by commas, semicolons, tabs or bars."
+    also = f" Not read, being nested or bytes: {listed(source.unread)}." if source.unread else ""
     return DataError(
-        f"{shown(source)} has no column {quoted(name)} {what}.{guess} It has: {listed(columns)}."
+        f"{shown(source.name)} has no column {quoted(name)} {what}.{guess}{there}{also}"
     )
 
 
 def scan(
     source: Source,
     target: str | None,
-    order: str | None = None,
+    order: Sequence[str] = (),
     progress: bool = False,
 ) -> Scan:
     """Read a file once, and look at every column."""
     found = Scan(source, 0, {})
-    keys: list[Any] = []
+    keys: dict[str, list[Any]] = {name: [] for name in order}
     with progress_bar(source.size, "first pass", progress) as advance:
         for table, position in gathered(source.chunks()):
             found.columns |= {  # a field that appears later was missing so far
@@ -83,30 +94,32 @@ def scan(
                 for name in table.column_names
                 if name not in found.columns
             }
-            for name, what in ((target, "for the label"), (order, "to sort by")):
+            for name, what in ((target, "for the label"), *((one, SORTED) for one in order)):
                 if name is not None and not source.is_open:
                     found.column(name, what)
             labels, rest = None, [*found.columns]
             if target in found.columns:
                 profile = found.columns[target]
-                numbers = _look(profile, table, None, source.ragged is not None)
+                numbers = _look(profile, table, None, source.ragged is not None, is_label=True)
                 labels = _labels(profile, table, numbers)
                 rest.remove(target)
             if len(rest) > MANY:
                 rest = look_together([found.columns[name] for name in rest], table, labels)
             for name in rest:
                 _look(found.columns[name], table, labels, source.ragged is not None)
-            if order is not None:
-                keys += column_of(table, order).chunks
+            for name, chunks in keys.items():
+                chunks += column_of(table, name).chunks
             found.rows += table.num_rows
             advance(table.num_rows, position)
     if not found.rows:
         raise DataError(f"{shown(source.name)} has no rows.")
+    for name in source.unread:
+        found.columns.pop(name, None)
     for profile in found.columns.values():
         profile.finish()
-    if order is not None:
-        found.column(order, "to sort by")
-        found.keys = pa.chunked_array(keys)
+    for name, chunks in keys.items():
+        found.column(name, SORTED)
+        found.keys[name] = pa.chunked_array(chunks)
     return found
 
 
@@ -126,7 +139,18 @@ def gathered(chunks: Chunks) -> Chunks:
         yield pa.concat_tables(held), position
 
 
-def _spared(profile: Profile, column: Any, start: int) -> Any:
+def _finite(profile: Profile, numbers: Any) -> Any:
+    """The numbers, those that are infinite counted among the bad ones."""
+    infinite = compute.fill_null(compute.is_inf(numbers), False)
+    count = compute.sum(infinite).as_py()
+    if not count:
+        return numbers
+    profile.missing -= count
+    profile.bad += count
+    return compute.if_else(infinite, pa.scalar(None, pa.float64()), numbers)
+
+
+def _spared(profile: Profile, column: Any) -> Any:
     """The numbers of a column in which hardly a cell holds anything else; None where many do."""
     numbers, bad = leniently(column)
     if len(bad) > FEW_BAD * (len(column) - numbers.null_count):
@@ -136,7 +160,9 @@ def _spared(profile: Profile, column: Any, start: int) -> Any:
     return numbers
 
 
-def _look(profile: Profile, table: pa.Table, labels: Any, skip: bool = False) -> Any:
+def _look(
+    profile: Profile, table: pa.Table, labels: Any, skip: bool, is_label: bool = False
+) -> Any:
     """Take note of a column in a chunk; gives its numbers, None where it holds text."""
     column, start = column_of(table, profile.name), profile.rows
     profile.rows += len(column)
@@ -144,10 +170,12 @@ def _look(profile: Profile, table: pa.Table, labels: Any, skip: bool = False) ->
     if profile.kind == "number":
         try:
             numbers = as_numbers(column)
-            if are_identifiers(column, numbers):
+            if not is_label and are_identifiers(column, numbers):
                 raise pa.ArrowInvalid("identifiers")
         except pa.ArrowInvalid:
-            numbers = _spared(profile, column, start) if skip else None
+            numbers = _spared(profile, column) if skip else None
+        if numbers is not None and skip:
+            numbers = _finite(profile, numbers)
         if numbers is None:
             profile.kind = "text"
             row, profile.text = first_text(column)
@@ -299,8 +327,10 @@ def _labels(profile: Profile, table: pa.Table, numbers: Any) -> Any:
 def _note_numbers(profile: Profile, values: Any, start: int) -> None:
     _count(profile, values, start)
     present = values[~np.isnan(values)]
-    profile.low = float(present.min(initial=profile.low))
-    profile.high = float(present.max(initial=profile.high))
+    if present.min(initial=np.inf) < profile.low:
+        profile.low, profile.low_row = float(present.min()), start + 1 + int(np.nanargmin(values))
+    if present.max(initial=-np.inf) > profile.high:
+        profile.high, profile.high_row = float(present.max()), start + 1 + int(np.nanargmax(values))
     if np.isfinite(present).all():
         profile.whole = profile.whole and bool((present == np.rint(present)).all())
     elif not profile.infinite:
@@ -378,13 +408,14 @@ def leniently(column: Any, kind: Kind = "number") -> tuple[Any, dict[int, str]]:
 
 
 def are_identifiers(column: Any, numbers: Any) -> bool:
-    """Whether these are whole numbers too long to be told apart as float64."""
+    """Whether these are whole numbers too long to be told apart as float64: so they name things."""
     largest = compute.max(compute.abs(numbers)).as_py()
-    if largest is not None and EXACT < largest < float(2**63):
-        with suppress(pa.ArrowInvalid):
-            column.cast(pa.int64())
-            return True
-    return False
+    if largest is None or largest <= EXACT:
+        return False
+    if pa.types.is_string(column.type):
+        digits = compute.match_substring_regex(column, r"^\s*[+-]?\d+\s*$")
+        return bool(compute.all(digits).as_py())
+    return bool(pa.types.is_integer(column.type))
 
 
 def first_text(column: Any) -> tuple[int, str]:

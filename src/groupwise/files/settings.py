@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from groupwise.class_names import ClassName
-from groupwise.errors import ConfigurationError, GroupError
+from groupwise.errors import ConfigurationError, FeatureError, GroupError
 from groupwise.features.past import Past
 from groupwise.files.following import makers
 from groupwise.files.text import listed, quoted, shown
@@ -45,7 +45,7 @@ class Request:
     classes: tuple[ClassName, ...] | None = None
     positive: str | None = None
     range: tuple[float, float] | None = None
-    order: str | None = None
+    order: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     experts: tuple[str, ...] = ()
     preset: str | None = None
@@ -105,7 +105,8 @@ def request_from(config: Path | None, **options: Any) -> Request:
     for key in ("drop", "classes"):
         if options.get(key) is not None:
             options[key] = tuple(parse_names(options[key]))
-    options["experts"] = tuple(options.get("experts") or ()) or None
+    for key in ("experts", "order"):
+        options[key] = tuple(options.get(key) or ()) or None
     request = read_config(config).with_options(**options)
     if request.task not in (None, *TASKS):
         raise ConfigurationError(f"There is no task {quoted(request.task)}: {', '.join(TASKS)}.")
@@ -142,7 +143,7 @@ def request_of(content: bytes, name: str) -> Request:
     """The request that the content of a TOML file holds; ``name`` is for messages."""
     try:
         return _request(tomllib.loads(content.decode()))
-    except (ConfigurationError, GroupError) as error:
+    except (ConfigurationError, GroupError, FeatureError) as error:
         raise ConfigurationError(f"{name}: {error}") from None
     except (ValueError, OverflowError) as error:  # what is no TOML, no text, or no number
         raise ConfigurationError(f"{name} is not valid TOML: {error}.") from None
@@ -155,7 +156,7 @@ def _request(found: dict[str, Any]) -> Request:
     unknown = [key for key in found if key not in known]
     if unknown:
         raise ConfigurationError(f"unknown key {quoted(unknown[0])}. Known are {listed(known)}.")
-    for key in ("target", "task", "order", "preset", "learner", "aggregator", "missing"):
+    for key in ("target", "task", "preset", "learner", "aggregator", "missing"):
         if key in found and not isinstance(found[key], str):
             raise ConfigurationError(f"{key} holds {found[key]!r}. Give text.")
     for key in ("penalty", "bound", "interval"):
@@ -168,6 +169,7 @@ def _request(found: dict[str, Any]) -> Request:
         "classes": _classes,
         "positive": _positive,
         "range": _pair,
+        "order": _order,
         "drop": _texts,
         "experts": _texts,
         "features": _features,
@@ -191,6 +193,13 @@ def _classes(given: Any, key: str) -> tuple[ClassName, ...]:
 
 def _positive(given: Any, key: str) -> str:
     return value_name(_classes([given], key)[0], key)
+
+
+def _order(given: Any, key: str) -> tuple[str, ...]:
+    """A column, or several."""
+    if isinstance(given, str):
+        return (given,)
+    return tuple(_texts(given, key))
 
 
 def _groups(given: Any, key: str) -> list[Group]:

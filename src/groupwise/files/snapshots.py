@@ -21,7 +21,7 @@ from groupwise.files.rows import AT_MOST, Piece, in_file_order
 from groupwise.files.scan import scan
 from groupwise.files.tables import OURS, Measure
 from groupwise.files.task import Task
-from groupwise.files.text import listed
+from groupwise.files.text import listed, rows_in
 from groupwise.losses import Square
 from groupwise.writing import alone, replaced
 
@@ -102,10 +102,17 @@ class Learned:
 
     @property
     def told(self) -> str:
-        """The loss in words."""
+        """How many there were, and what they cost."""
+        if not self.rows:
+            return f"No row learned, {self.settled:,} in all"
+        one = self.rows == 1
+        said, whose = (
+            f"{rows_in(self.rows)} learned, {self.settled:,} in all",
+            "its" if one else "their",
+        )
         if self.task.is_chance:
-            return f"their mean log loss is {self.loss:.6g} nats"
-        return f"their typical error is {math.sqrt(self.loss):.6g}"
+            return f"{said}; {whose} {'' if one else 'mean '}log loss is {self.loss:.6g} nats"
+        return f"{said}; {whose} {'' if one else 'typical '}error is {math.sqrt(self.loss):.6g}"
 
 
 @dataclass(frozen=True)
@@ -177,6 +184,8 @@ def _wide_enough(
     if not isinstance(loss, Square):
         raise ConfigurationError("--widen is for labels that are numbers, which have a range.")
     label = scan(source, target, progress=True).column(target, "for the label")
+    if not label.distinct:
+        return model, []
     label.check_numbers("label")
     low, high = min(loss.reach[0], label.low), max(loss.reach[1], label.high)
     if (low, high) == loss.reach:

@@ -8,8 +8,8 @@ texts; dates are written as Python writes them; what is empty, null or NaN is mi
   have them. All cells are text.
 - JSON Lines, an object per line, and arrays of objects. All values become text, and numbers are
   written so that reading them again gives the same number.
-- Parquet, Arrow and Feather, Excel, SQLite: numbers as they are, everything else as text, nested
-  columns left out.
+- Parquet, Arrow and Feather, Excel, SQLite: numbers as they are, everything else as text. Columns
+  that are nested or hold bytes are left out, with a word.
 """
 
 import gzip
@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -82,6 +82,8 @@ class Source:
     table: str | None = None
     ragged: dict[int, str] | None = None
     """Rows that are no rows, left out by number; None where such a one is an error."""
+    unread: dict[str, str] = field(default_factory=dict)
+    """Columns that hold neither numbers nor text, and why they are left out, in a clause."""
 
     @property
     def size(self) -> int:
@@ -129,7 +131,10 @@ def opened(name: str, table: str | None = None, skip: bool = False) -> Iterator[
         try:
             packing = packing_of(path)
         except OSError as error:
-            raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
+            remote = " Download it first." if "://" in name else ""
+            raise DataError(
+                f"Cannot read {shown(name)}: {error.strerror or error}.{remote}"
+            ) from None
         if not path.stat().st_size:
             raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
         found = _source(name, path, packing, piped, table, stack)
@@ -142,6 +147,7 @@ def _source(
     """What a file is, and where its rows can be read from."""
     origin, inner = path, name
     gzipped = packing == "gzip" and format_of(name, path, piped)[0] in (CSV, LINES)
+    gzipped = gzipped and encoding_of(path, packed=True) is None
     if packing is not None and not gzipped:
         path = stack.enter_context(_place())
         with patiently(f"unpacking {shown(name)}."):

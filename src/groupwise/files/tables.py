@@ -334,6 +334,8 @@ class Layout:
     biases: Scale
     regret: Scale
     has_status: bool
+    foresees: bool = False
+    """Is there a bound that was known before the first row?"""
     name: int = NAME
     targets: Mapping[str, str] = field(default_factory=dict)
     """The place on the page that is about a group."""
@@ -362,6 +364,7 @@ class Layout:
             Column(self.best, error),
             *(Column(name, regret) for name in self.players),
             Column("certificate", regret),
+            *([Column("a priori", regret)] if self.foresees else []),
             *(
                 Column(what, measure.above(f"against {shown(name, 30)}", self.regret))
                 for name in self.experts
@@ -393,6 +396,8 @@ class Layout:
         for key in (*self.players.values(), "certificate"):
             empty = key == "certificate" and row["status"] in (LOOSE, VACUOUS, VOID)
             cells.append(self._regret(row[key], "faint" if empty else faint))
+        if self.foresees:
+            cells.append(self._regret(row.get("a_priori"), "faint"))
         for name_of in self.experts:
             lost = float(row[f"{LOST}{name_of}"])
             ours, error = measure.figure(row), measure.figure(row, f"{LOST}{name_of}")
@@ -457,6 +462,7 @@ def group_table(
         biases=measure.biases(figures),
         regret=regret or regret_scale(rows, others),
         has_status=measure.shows_status(rows),
+        foresees=any(row.get("a_priori") is not None for row in rows),
         name=NARROW_NAME if narrow else NAME,
         targets=targets or {},
     )

@@ -11,7 +11,7 @@ import pyarrow.compute as compute
 from groupwise.arrays import Vector
 from groupwise.class_names import ClassName
 from groupwise.errors import DataError
-from groupwise.files.profile import Kind
+from groupwise.files.profile import NO_LABEL, Kind
 from groupwise.files.rows import Piece
 from groupwise.files.settings import CLASSES, NUMBER, PROBABILITY
 from groupwise.files.text import listed, quoted, shown
@@ -82,6 +82,18 @@ class Task:
             return np.asarray(prediction)[..., None]
         shares: Vector = np.asarray(prediction)[..., -len(self.events) :]
         return shares
+
+    def unmarked(self, piece: Piece, target: str) -> Piece:
+        """The rows of a piece, labels missing where a text says so that is no class."""
+        column = piece.frame.column(target)
+        marks = [one for one in NO_LABEL if one not in self.classes]
+        if not self.is_chance or not pa.types.is_string(column.type):
+            return piece
+        absent = compute.is_in(compute.utf8_trim_whitespace(column), value_set=pa.array(marks))
+        place = piece.frame.schema.get_field_index(target)
+        nothing = pa.scalar(None, pa.string())
+        kept = compute.if_else(absent, nothing, column)
+        return piece._replace(frame=piece.frame.set_column(place, target, kept))
 
     def labelled(self, piece: Piece, target: str, source: str) -> Any:
         """The rows of a piece, labels as the model has them; an error where one is none."""

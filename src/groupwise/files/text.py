@@ -1,5 +1,6 @@
 """Text from data, for people to read."""
 
+import shlex
 from collections.abc import Iterable
 
 LONGEST = 200
@@ -29,6 +30,24 @@ def listed(names: Iterable[str], most: int = 20) -> str:
 def quoted(text: str) -> str:
     """A name or value in a message."""
     return f"'{shown(text, 60)}'"
+
+
+def rows_in(count: int) -> str:
+    """So many rows.
+
+    >>> rows_in(1), rows_in(0), rows_in(40_000)
+    ('1 row', '0 rows', '40,000 rows')
+    """
+    return f"{count:,} row{'s' * (count != 1)}"
+
+
+def argument(name: str) -> str:
+    """A name as a shell takes it.
+
+    >>> argument("age"), argument("column 3")
+    ('age', "'column 3'")
+    """
+    return shlex.quote(shown(name))
 
 
 def amount(value: float) -> str:

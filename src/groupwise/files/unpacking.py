@@ -35,6 +35,7 @@ BINARY = {
 """Formats that are no text."""
 OTHERS = {
     b"ORC": "ORC",
+    b"PARE": "encrypted Parquet",
     b"Obj\x01": "Avro",
     b"\x89HDF": "HDF5",
     b"CDF": "NetCDF",
@@ -180,11 +181,22 @@ def _refuse(name: str, path: Path, start: bytes) -> None:
         raise DataError(f"{shown(name)} is {what}, which is not read. Save it as {OURS}.")
 
 
-def encoding_of(path: Path) -> str | None:
+def encoding_of(path: Path, packed: bool = False) -> str | None:
     """The encoding of text of two bytes a character, as spreadsheets save it; None for others."""
     start = _start(path)
+    if packed:
+        with gzip.open(path) as file:
+            start = file.read(START)
     if start.startswith(b"\xff\xfe\x00\x00"):
         return "utf-32"
+    for place, kind in enumerate(UTF_16.values()):  # letters of Latin, without a mark
+        letters, zeros = start[place::2], start[1 - place :: 2]
+        if (
+            len(start) > 3
+            and not any(zeros)
+            and all(one >= 32 or one in b"\t\r\n" for one in letters)
+        ):
+            return kind
     return next((kind for mark, kind in UTF_16.items() if start.startswith(mark)), None)
 
 

@@ -256,16 +256,16 @@ def _check_names(declarations: Sequence[Group]) -> None:
     for declaration in declarations:
         if not declaration.is_open and len(set(declaration.names)) < len(declaration.names):
             raise GroupError(f"{declaration!r} names two groups alike. Rename a column or label.")
-    listed = [(product, one) for one in declarations for product in _products(one)]
-    for (left, one), (right, other) in itertools.combinations(listed, 2):
+    products = [product for one in declarations for product in _products(one)]
+    for left, right in itertools.combinations(products, 2):
         if len(left) != len(right):
             continue
         shared = [_shared_name(a, b) for a, b in zip(left, right, strict=True)]
         if all(name is not None for name in shared):
             example = " & ".join(str(name) for name in shared)
-            again = "declares it twice" if one is other else f"and {other!r} both declare it"
             raise GroupError(
-                f"The group {example!r} would exist twice: {one!r} {again}. Drop one of them."
+                f"The group {example!r} would exist twice. Drop one of the declarations, or parts "
+                "of one, that it comes from."
             )
 
 

@@ -16,7 +16,7 @@ from groupwise.errors import ConfigurationError, FeatureError, LabelError
 from groupwise.kernels import actions
 from groupwise.losses import Hamming, Linear, ZeroOne
 from groupwise.oracles import Finite, FiniteClass, oracle_from_dict
-from groupwise.protocols import Awake, Bank, Row, Setting
+from groupwise.protocols import Awake, Bank, Hindsight, Row, Setting
 from groupwise.store import Store
 
 MONTE_CARLO_SEED = 0
@@ -239,6 +239,10 @@ class PolicyBank(ActionBank):
         each = (answers @ costs + offset) / self.setting.loss.unit
         lost = np.tile(each, (len(probabilities), 1))
         return lost, float(np.sum(probabilities * lost))
+
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
+        """The best policy is an expert itself: nothing is lost to it but what mixing costs."""
+        return 0.0
 
     def check(self, label: Any) -> None:
         """Refuse labels of another length than the actions."""

@@ -101,7 +101,9 @@ class CompiledBank:
         """See :meth:`groupwise.protocols.Bank.bounds`."""
         return None
 
-    def a_priori(self, group: int, best: float) -> float | None:
+    measured = True
+
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """See :meth:`groupwise.protocols.Bank.a_priori`."""
         return None
 
@@ -370,9 +372,11 @@ class Crew(Bank):
         """See :meth:`groupwise.protocols.Bank.bounds`."""
         return joint([bank.bounds(group) for bank in self.banks])
 
-    def a_priori(self, group: int, best: float) -> float | None:
+    measured = True
+
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """The least of the banks' bounds."""
-        found = [bank.a_priori(group, best) for bank in self.banks]
+        found = [bank.a_priori(group, rounds, known, clipped) for bank in self.banks]
         return min((bound for bound in found if bound is not None), default=None)
 
     def _named(self) -> dict[str, Store]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from groupwise import bounds
 from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError, LabelError, is_finite
 from groupwise.kernels import ftpl
@@ -15,7 +16,7 @@ from groupwise.kernels.stretch import addressed
 from groupwise.learners.actions import OracleBank, OracleLearner
 from groupwise.losses import Linear
 from groupwise.oracles.finite import ActionSet
-from groupwise.protocols import Awake, Row, Setting
+from groupwise.protocols import Awake, Hindsight, Row, Setting
 from groupwise.store import Store
 
 ROUNDING = 1e-9
@@ -107,9 +108,9 @@ class FTPLBank(OracleBank):
         self.integral = bool(getattr(self.oracle, "integral", False))
         self.action_set: ActionSet | None = getattr(self.oracle, "action_set", None)
         # Actions are in [0, 1]^d, so where the oracle does not say, D is at most d.
-        diameter = float(getattr(self.oracle, "diameter", self.dimension))
+        self.diameter = float(getattr(self.oracle, "diameter", self.dimension))
         cost = setting.loss.unit * learner.cost_norm
-        self.rate = math.sqrt(diameter / cost) if diameter > 0.0 else math.inf
+        self.rate = math.sqrt(self.diameter / cost) if self.diameter > 0.0 else math.inf
         self.horizon = float(learner.horizon or 0.0)
         self.store = Store(ftpl.COSTS, extent=self.dimension)
 
@@ -178,6 +179,13 @@ class FTPLBank(OracleBank):
         width = 0.5 * float(np.sum(self.oracle.minimise(own.costs))) - self._expected_least
         last = math.sqrt(self.horizon or clock) / self.rate
         return np.asarray(own.stability + max(width, 0.0) * last / self.setting.loss.unit)
+
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
+        """3√(D R A T), or that of the horizon given, scaled; None for a heuristic oracle."""
+        if not self.exact:
+            return None
+        unit, tuned = self.setting.loss.unit, self.horizon or None
+        return bounds.ftpl(rounds, self.diameter, self.cost_norm, unit, tuned) / unit
 
     @cached_property
     def _expected_least(self) -> float:

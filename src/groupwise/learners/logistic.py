@@ -12,15 +12,17 @@ from groupwise.errors import ConfigurationError, is_finite
 from groupwise.kernels import logistic, stiff_logistic
 from groupwise.kernels.compiled import Kernel
 from groupwise.learners.recorders import LogisticRecorder, Recorder
-from groupwise.learners.ridge import QuadraticBank, checked_penalty
+from groupwise.learners.ridge import ROUNDING, QuadraticBank, checked_penalty
 from groupwise.losses import Log, Loss
-from groupwise.protocols import Setting
+from groupwise.protocols import Hindsight, Setting
 from groupwise.regret.logistic import curvature
 
 NARROWEST, WIDEST = 0.01, 500.0
 """Bounds on |x·θ| for which probabilities differ from ½, and from 0 and 1."""
 FINE = 4_001
 """Points at which the largest excess is looked for."""
+BETWEEN = 1e-4
+"""By which share it may be larger between two of them."""
 BINARY = -1.0
 """The node of a learner that is in no chain."""
 
@@ -140,12 +142,13 @@ class LogisticBank(QuadraticBank):
             for name in logistic.RECORDED:
                 getattr(new, name)[...] = getattr(old, name)
 
-    def a_priori(self, group: int, best: float) -> float | None:
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """M − best + ρ(b) ln det(A/λ), the least over the learners; of chains, their sums."""
         mine = self.store.of(group)
         rates = np.array([excess_rate(one.bound) for one in self.learners])
         each = (mine.minimum + rates * mine.log_determinant).reshape(-1, self.nodes)
-        return float(each.sum(axis=1).min()) - best
+        least = float(each.sum(axis=1).min())
+        return least - known.best + ROUNDING * (1.0 + least) + known.error
 
 
 @cache
@@ -157,4 +160,5 @@ def excess_rate(bound: float) -> float:
     """
     anchors = np.linspace(0.0, bound, FINE)
     small = 1.0 / (1.0 + np.exp(anchors))
-    return float(np.max(small * (1.0 - small) / curvature(anchors, bound)))
+    found = small * (1.0 - small) / (curvature(anchors, bound) * logistic.SAFETY)
+    return float(np.max(found)) * (1.0 + BETWEEN)

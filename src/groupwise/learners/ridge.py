@@ -8,18 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from groupwise import bounds
 from groupwise.arrays import Index, Vector
 from groupwise.errors import ConfigurationError, is_finite
 from groupwise.kernels import ridge, stiff
 from groupwise.kernels.compiled import Kernel
 from groupwise.learners.compiled import CompiledBank
-from groupwise.protocols import Setting
+from groupwise.protocols import Hindsight, Setting
 from groupwise.store import Arrays
 
 SMALLEST, LARGEST = 1e-60, 1e60
 """Penalties with which x²/λ is finite for every feature that is let in."""
 BRIEFEST = 1e-9
 """The fastest forgetting after which what is left of A can still be told from nothing."""
+ROUNDING = 1e-9
+"""By which share of itself and of 1 what was summed up may be wrong."""
 ONLY = "only"
 FADED = "faded"
 """The array that files have whose matrices had faded."""
@@ -113,7 +116,7 @@ class Ridge:
         cls, learners: Sequence["Ridge"], columns: Sequence[int], setting: Setting
     ) -> "list[Any]":
         """One bank for all ridge learners of a group."""
-        return [RidgeBank(learners, columns)]
+        return [RidgeBank(learners, columns, setting.loss.linear_hindsight)]
 
 
 def _check_positive(name: str, value: Any) -> None:
@@ -199,8 +202,12 @@ class RidgeBank(QuadraticBank):
     advise = ridge.advise
     learn = ridge.learn
 
-    def __init__(self, learners: Sequence[Ridge], columns: Sequence[int]) -> None:
+    def __init__(
+        self, learners: Sequence[Ridge], columns: Sequence[int], square: bool = True
+    ) -> None:
         self.learners = tuple(learners)
+        self.square = square
+        """Is it square loss that they are charged with, as their bounds are about?"""
         each = [[x.penalty, x.forward, x.forgetting] for x in learners]
         counts = np.array([x.experts for x in learners])
         only = np.array([x.everybody == ONLY for x in learners])
@@ -256,10 +263,23 @@ class RidgeBank(QuadraticBank):
         if (mine.strength < ridge.FAINT).any():
             stiff.restore_penalty(mine, self.parameters)
 
-    def a_priori(self, group: int, best: float) -> float | None:
-        """M − best + ln det(A/λ), the least over forward learners that do not forget."""
+    def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
+        """M − best + ln det(A/λ), the least over those that do not forget and are clipped.
+
+        The forward form need not be clipped, and keeps the determinant. For the plain form that is
+        what it can be for rows of this size, d ln(1 + Σ w‖x‖²/(λd)).
+        """
         mine = self.store.of(group)
-        bounded = [x.forward and x.forgetting == 1.0 for x in self.learners]
-        if not any(bounded) or mine.minimum is None:  # nothing learned since a restart
+        if mine.minimum is None or not self.square:  # or nothing learned since a restart
             return None
-        return float((mine.minimum - best + mine.log_determinant)[bounded].min())
+        least = math.inf
+        for k, one in enumerate(self.learners):
+            if one.forgetting < 1.0 or one.everybody == ONLY or not (clipped or one.forward):
+                continue
+            most = bounds.log_determinant(known.power, known.columns, one.penalty)
+            if one.forward:
+                most = min(most, float(mine.log_determinant[k]) * (1.0 + ROUNDING) + ROUNDING)
+            norm = float(mine.minimum[k]) - known.best  # λ‖θ‖² at most, of the best model
+            slack = ROUNDING * (1.0 + float(mine.minimum[k])) + known.error
+            least = min(least, norm + slack + most)
+        return None if math.isinf(least) else least

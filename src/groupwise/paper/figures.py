@@ -44,6 +44,7 @@ def figures_of(result: Result) -> Iterator[Figure]:
                 "regret",
                 tuple(_family(result, *family) for family in families),
                 shared_legend=False,
+                styles={LABELS["ours"]: "solid", LABELS["baseline"]: "marked"},
                 columns=min(3, len(families)),
             )
     yield Figure(

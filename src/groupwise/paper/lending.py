@@ -28,8 +28,8 @@ from groupwise.report.tables import Cell, Column, Table, number, over_seeds
 SEEDS = tuple(range(1_000, 1_005))
 LENGTHS = (1_000, 3_162, 10_000, 31_623, 100_000)
 SLOPE = 0.70
-WARM = 1_000
-"""Rounds after which all kernels are compiled, and all groups were seen."""
+WARM = 100
+"""Rounds after which all kernels are compiled."""
 WAYS = {
     "horizon known": {"known": True, "keep_state": False},
     "unknown, restarting": {"known": False, "keep_state": False},
@@ -123,7 +123,10 @@ def run(request: Request) -> Outcome:
     worst = worst.reshape(len(lengths), -1).mean(axis=1)
     on_people = np.array_split(np.array(found[len(lengths) * len(seeds) :]), len(WAYS))
     lent = dict(zip(WAYS, on_people, strict=True))
-    slope = float(np.polyfit(np.log(lengths), np.log(worst), 1)[0]) if len(lengths) > 1 else np.nan
+    x = np.log10(np.array(lengths, dtype=np.float64))
+    y = np.log10(np.where(worst > 0.0, worst, np.nan))  # a few rounds may have no regret
+    drawn = np.isfinite(y)
+    slope = float(np.polyfit(x[drawn], y[drawn], 1)[0]) if drawn.sum() > 1 else np.nan
     tables = [
         _slope_table(lengths, worst),
         *(table_of(f"{who}, {way}", lent[way], people) for way in WAYS),
@@ -138,9 +141,8 @@ def run(request: Request) -> Outcome:
         slope <= SLOPE,
         number(slope),
     )
-    x = np.log10(np.array(lengths, dtype=np.float64))
-    y = np.log10(worst)
-    fit = np.asarray(y.mean() - slope * x.mean() + slope * x, dtype=np.float64)
+    x, y = x[drawn], y[drawn]
+    fit = np.asarray(np.mean(y) - slope * np.mean(x) + slope * x if y.size else y, dtype=np.float64)
     lines = (
         Line("worst group’s regret", x, y, colour=1, style="marked"),
         Line(f"slope {slope:.2f}", x, fit, colour=0, style="dashed"),
@@ -167,14 +169,16 @@ def taste(lender: gw.AppleTasting, stream: Stream) -> Tasted:
         alone[t] = 1.0 - label if ticket.wants_label else wrong[-1]  # always_on comes last
         if ticket.wants_label:
             lender.learn(ticket, int(label))
-    table = lender.regret()
+    explored = {row["group"]: row for row in lender.regret()}
+    unknown = {"regret": np.nan, "payments": 0.0}  # of groups that were never explored
+    table = [explored.get(group, unknown) for group in stream.groups]
     best = np.array([best_stump_loss(stream, group) for group in stream.membership.T])
     return Tasted(
         stream.membership.sum(axis=0).astype(np.float64),
         stream.membership.T @ alone - best,
         stream.membership.T @ lost - best,
-        np.array([table[group]["regret"] for group in stream.groups]),
-        np.array([table[group]["payments"] for group in stream.groups]),
+        np.array([row["regret"] for row in table]),
+        np.array([row["payments"] for row in table]),
     )
 
 
@@ -259,12 +263,18 @@ def table_of(title: str, runs: Any, people: Stream) -> Table:
         title,
         columns,
         tuple(
-            (Cell(group), Cell(f"{rounds[0]:,.0f}"), *(Cell(over_seeds(some)) for some in others))
+            (Cell(group), Cell(f"{rounds[0]:,.0f}"), *(Cell(_known(some)) for some in others))
             for group, (rounds, *others) in zip(people.groups, runs.transpose(2, 1, 0), strict=True)
         ),
         "Regrets with forced acceptances, and what the lender estimates of its own; means ± "
-        "standard deviations over the seeds.",
+        "standard deviations over the seeds. Groups of which no round was explored have none.",
     )
+
+
+def _known(values: Vector) -> str:
+    """Mean and spread of what is known of some seeds."""
+    finite = values[np.isfinite(values)]
+    return over_seeds(finite) if finite.size else "–"
 
 
 def applicants(data: str | os.PathLike[str] | None, limit: int | None) -> tuple[Stream, str, str]:

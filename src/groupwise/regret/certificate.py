@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from groupwise.arrays import Vector
+from groupwise.losses import Log
 from groupwise.protocols import Hindsight
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ class Certificate(NamedTuple):
     aggregator: float
     delay: float
     a_priori: float | None
-    """The learner term's a-priori bound, M − best + ln det(A/λ); forward ridge only."""
+    """What was known before the first row of all of it, given T_g; None where nothing was."""
+    learner_a_priori: float | None
+    """The learner's part of that."""
     status: str
 
 
@@ -70,6 +73,30 @@ def aggregator_bounds(reduction: "Reduction", groups: int) -> Vector:
     return bounds
 
 
+def foreknown(reduction: "Reduction", groups: int) -> tuple[Vector | None, str]:
+    """The aggregator's bounds of before the first row, scaled, given all rounds; or why not."""
+    loss, aggregator = reduction.loss, reduction.aggregator
+    reason = ""
+    if not loss.ranged:
+        reason = "labels have no range"
+    elif loss.widened:
+        reason = "the range of labels was widened along the way"
+    elif isinstance(loss, Log) and loss.bounded:
+        reason = "a floor holds advice back"
+    elif not reduction.clipped:
+        reason = "advice is not held to the range of labels (clip=False)"
+    elif reduction.restarts:
+        reason = "learners have begun again"
+    elif not hasattr(aggregator, "before"):
+        reason = f"{type(aggregator).__name__} has no method before"
+    if reason:
+        return None, reason
+    mass = reduction.state.column("mass", groups)
+    rounds = np.broadcast_to(reduction.books.column("rounds", groups), mass.shape)
+    found: Vector = aggregator.before(rounds, mass / mass.sum(), loss)
+    return found, ""
+
+
 def least_learner(learner: Vector, aggregator: Vector) -> Any:
     """On the last axis, the learner whose term and the aggregator's bound to it sum to least."""
     return np.argmin(learner + aggregator, axis=-1)
@@ -87,10 +114,13 @@ def certify(
     hindsight: Hindsight,
     bounds: Vector,
     moved: float = 0.0,
+    before: Vector | None = None,
+    to_expert: bool = False,
 ) -> Certificate:
     """The certificate of a group with these ``totals`` and this best loss in hindsight.
 
-    Both are scaled; so is what a layer over the model has lost more, which is measured.
+    Both are scaled; so is what a layer over the model has lost more, which is measured, and what
+    the aggregator promised ``before`` the first row. ``to_expert``: the best is one of the experts.
     """
     unit = reduction.loss.unit
     best = hindsight.best
@@ -120,7 +150,11 @@ def certify(
         status = LOOSE
     else:
         status = PROVED
-    a_priori = None if reduction.loss.widened else reduction.a_priori(group, best)
-    return Certificate(
-        total, learner, aggregator, delay, None if a_priori is None else unit * a_priori, status
-    )
+    known = 0.0 if to_expert else None
+    if not (to_expert or reduction.loss.widened):
+        known = reduction.a_priori(group, float(books.rounds[0]), hindsight)
+    a_priori = None
+    if known is not None and before is not None:
+        a_priori = unit * (known + float(before.max())) + delay + unit * moved
+    learners = None if known is None else unit * known
+    return Certificate(*(total, *terms, a_priori, learners), status)

@@ -13,7 +13,7 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.regret.hindsight import Factor
 
-KEYS = ("rounds", "regret", "baseline_regret", "certificate")
+KEYS = ("rounds", "regret", "baseline_regret", "certificate", "a_priori")
 """What of a regret table a curve shows."""
 
 
@@ -25,6 +25,8 @@ class Curve(NamedTuple):
     regret: Vector
     baseline_regret: Vector
     certificate: Vector
+    a_priori: Vector | None = None
+    """None where it was not taken down."""
 
     def at(self, times: Index) -> "Curve":
         """The curve at other times: as it last was, and zero before its first point.
@@ -34,7 +36,8 @@ class Curve(NamedTuple):
         [0.0, 1.0, 1.0, 3.0]
         """
         place = np.searchsorted(self.time, times, "right")
-        return Curve(times, *(np.concatenate([[0.0], values])[place] for values in self[1:]))
+        known: Any = (None if x is None else np.concatenate([[0.0], x])[place] for x in self[1:])
+        return Curve(times, *known)
 
     def drawn(self) -> "Curve":
         """The curve from zero on, without points at which the group had no new rounds.
@@ -44,9 +47,10 @@ class Curve(NamedTuple):
         [0.0, 1.0, 3.0]
         """
         moved = np.diff(self.rounds, prepend=0.0) > 0.0
-        return Curve(
-            *(np.concatenate([np.zeros(1, values.dtype), values[moved]]) for values in self)
+        known: Any = (
+            None if x is None else np.concatenate([np.zeros(1, x.dtype), x[moved]]) for x in self
         )
+        return Curve(*known)
 
 
 class Recorder:
@@ -67,7 +71,7 @@ class Recorder:
         """Add a point for every group of a table as it is after ``time`` rows."""
         for row in table:
             self._points.setdefault(row["group"], []).append(
-                [time, *(np.nan if row[key] is None else row[key] for key in KEYS)]
+                [time, *(np.nan if row.get(key) is None else row[key] for key in KEYS)]
             )
 
     def curves(self) -> dict[str, Curve]:

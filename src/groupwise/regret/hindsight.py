@@ -202,7 +202,8 @@ class Factor:
             below = best
         uncertain = below > SURE * power + SURE_OF_BEST * best
         error, columns = float(max(below, above)), matrix.shape[1]
-        return Hindsight(best, error, bool(uncertain), columns=columns)
+        size = float(lengths @ lengths)
+        return Hindsight(best, error, bool(uncertain), columns=columns, power=size)
 
     def independent(self, rows: int | None = None) -> Independent:
         """Columns that span the others, and how far from dependent they are.

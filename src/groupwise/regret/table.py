@@ -13,7 +13,7 @@ from groupwise.groups import ALWAYS_ON
 from groupwise.kernels import compiling
 from groupwise.progress import stepping
 from groupwise.protocols import BRACKET, Hindsight
-from groupwise.regret.certificate import aggregator_bounds, certify, totals
+from groupwise.regret.certificate import aggregator_bounds, certify, foreknown, totals
 from groupwise.regret.printed import Printed, text
 from groupwise.store import Store
 
@@ -26,7 +26,7 @@ LOST, CERTIFIED = "loss of ", "certificate against "
 IN_LOSS = (
     *("loss", "realised_loss", "best_loss", "best_error", "best_low", "best_high", "payments"),
     *("regret", "baseline_regret", "certificate", "learner", "aggregator", "delay", "a_priori"),
-    "recalibration",
+    *("recalibration", "learner_a_priori"),
 )
 """The keys whose figures are in the unit of the loss."""
 NOTES = 5
@@ -46,6 +46,7 @@ SHOWN = (
     "aggregator",
     "delay",
     "recalibration",
+    "a_priori",
     "status",
 )
 
@@ -56,7 +57,8 @@ class RegretTable(Printed):
 
     ``rows`` is a list of dictionaries with the keys group, rounds, few_rows, loss, realised_loss,
     best_loss, best_error, best_kind, best_low, best_high, regret, baseline_regret, certificate,
-    learner, aggregator, delay, a_priori, status and note; ``units`` has what they are in.
+    learner, aggregator, delay, a_priori, learner_a_priori, status and note; ``units`` has what
+    they are in.
     ``loss`` and ``regret`` are expectations over the aggregator's draw where it samples;
     ``realised_loss`` is what the drawn predictions lost. ``best_kind`` is "exact", or "bracket"
     where all that is known of the best loss is that it lies between ``best_low`` and ``best_high``;
@@ -65,6 +67,10 @@ class RegretTable(Printed):
     group's own learner, the single model; None where there is no such group. ``few_rows`` says that
     the group has no more rounds than its rows have had features: the best may fit them whatever the
     labels are, and regret against it says little. ``note`` is what to know about the best.
+    ``a_priori`` is what regret could be at most by what is known before the first row, given the
+    group's rounds (:mod:`groupwise.bounds`), with late labels as they were; ``learner_a_priori`` is
+    the part of it that is the learner's. Both are None where nothing is known, and ``foreknown``
+    says what of it was measured, or why there is none.
     ``comparator`` says what ``best_loss`` is the loss of. Groups that happen to have the same name
     have a row each; ``table[name]`` is the first of them, the one that appeared first.
 
@@ -78,6 +84,8 @@ class RegretTable(Printed):
     experts: tuple[str, ...] = ()
     unit: str = "label"
     """What losses, regret and certificates are in: ``units`` has it for every key."""
+    foreknown: str = ""
+    """What is in ``a_priori``, or why there is none."""
 
     words: ClassVar[frozenset[str]] = frozenset({"group", "status"})
 
@@ -90,6 +98,8 @@ class RegretTable(Printed):
         for key in ("payments", "recalibration", *beside):
             if not any(key in row for row in self.rows):
                 left_out.add(key)
+        if all(row.get("a_priori") is None for row in self.rows):
+            left_out.add("a_priori")
         return [key for key in (*SHOWN, *beside) if key not in left_out]
 
     @property
@@ -113,6 +123,8 @@ class RegretTable(Printed):
                 f"{few} of {len(self.rows)} groups have no more rounds than features (few_rows): "
                 "what is best in hindsight may fit them whatever the labels are."
             )
+        if self.foreknown and self.rows:
+            said.append(self.foreknown)
         noted = [(row["group"], row["note"]) for row in self.rows if row.get("note")]
         said += [f"{text(group)}: {note}." for group, note in noted[:NOTES]]
         if len(noted) > NOTES:
@@ -159,6 +171,7 @@ def regret_table(
         named = ", ".join(map(repr, experts)) or "none: give some with experts=[...]"
         raise ConfigurationError(f"There is no expert {against!r}. Known are {named}.")
     bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
+    before, reason = foreknown(reduction, len(names)) if names else (None, "")
     rows: list[dict[str, Any]] = []
     order = in_order(reduction.books, names, largest)
     for g in stepping(order, "best in hindsight", progress, "groups"):
@@ -172,7 +185,10 @@ def regret_table(
         loss, baseline = float(own.loss[0]), float(own.baseline_loss[0])
         issued = reduction.issued_loss(g)
         moved = 0.0 if issued is None else issued - loss
-        certificate = certify(reduction, own, g, known, bounds[g], moved)
+        foreseen = None if before is None else before[g]
+        certificate = certify(
+            reduction, own, g, known, bounds[g], moved, foreseen, to_expert=against is not None
+        )
         row: dict[str, Any] = {
             "group": names[g],
             "rounds": float(own.rounds[0]),
@@ -191,6 +207,7 @@ def regret_table(
             "aggregator": certificate.aggregator,
             "delay": certificate.delay,
             "a_priori": certificate.a_priori,
+            "learner_a_priori": certificate.learner_a_priori,
             "status": certificate.status,
             "note": known.note,
         }
@@ -204,7 +221,22 @@ def regret_table(
         rows.append(row)
     named = reduction.comparator if against is None else f"the predictions in {against!r}"
     beside = tuple(experts) if against is None else ()
-    return RegretTable(rows, named, settled, beside, reduction.loss.measure)
+    told = said_beforehand(reduction, rows, reason, against is not None)
+    return RegretTable(rows, named, settled, beside, reduction.loss.measure, told)
+
+
+def said_beforehand(
+    reduction: "Reduction", rows: list[dict[str, Any]], reason: str, to_expert: bool
+) -> str:
+    """What is in ``a_priori``, or why there is none."""
+    if all(row["a_priori"] is None for row in rows):
+        return f"No a_priori: {reason or 'no learner has a bound from before the first row'}."
+    if to_expert or not any(bank.measured for bank in reduction.banks):
+        return "a_priori is the bound known before the first row, given the rounds."
+    return (
+        "a_priori is the bound known before the first row, given the rounds; the size of rows and "
+        "of the best model in it are measured."
+    )
 
 
 def _least(losses: Vector, experts: Mapping[str, int]) -> Hindsight:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from groupwise.arrays import Vector
 from groupwise.groups import ALWAYS_ON
 from groupwise.intervals import CoverageTable
 from groupwise.regret.printed import text
@@ -18,6 +19,8 @@ from groupwise.report.tables import Cell, Column, Table, number
 
 DRAWN = 12
 """So many groups are drawn."""
+STRETCHES, SHORTEST = 12, 25
+"""A curve has so many stretches, of so many rounds at least."""
 LEAST = 100
 """A sentence about the worst group is about one of at least so many rounds."""
 FAR = 0.015
@@ -117,7 +120,7 @@ def over_time(
     table: CoverageTable,
     style: Style = PLAIN,
 ) -> Figure:
-    """Coverage so far, and in every stretch since the moment before; a panel for a group.
+    """How far coverage was from what is asked for: so far, and in stretches; a panel for a group.
 
     ``moments`` are by the names of the models, ours first. Groups are those with most rounds.
     """
@@ -125,39 +128,38 @@ def over_time(
     shown = f"The {len(rows)} largest of {len(table):,} groups. " if len(rows) < len(table) else ""
     return Figure(
         "coverage",
-        f"{shown}The share of labels inside their intervals: of all so far (thick), and in each "
-        "stretch (marked). The dashed line is what is asked for.",
+        f"{shown}The share of labels inside their intervals less what is asked for, in points: of "
+        "all labels so far, and in stretches of a twelfth of the rounds (marked).",
         "rounds of the group",
-        "covered",
+        "error, points",
         tuple(_panel(moments, str(row["group"]), table.wanted, style) for row in rows),
     )
 
 
-def _panel(
-    moments: Mapping[str, Sequence[Sums]],
-    group: str,
-    wanted: float,
-    style: Style,
-) -> Panel:
+def _panel(moments: Mapping[str, Sequence[Sums]], group: str, wanted: float, style: Style) -> Panel:
     lines = []
-    last = 1.0
     for place, (label, sums) in enumerate(moments.items()):
         found = np.array([(0.0, 0.0), *(one[group] for one in sums if group in one)])
-        found = found[np.concatenate([[True], np.diff(found[:, 0]) > 0.0])]
-        rounds, missed = found.T
-        last = max(last, float(rounds[-1]))
-        if rounds.size < 2:
-            continue
+        rounds, missed = found[np.concatenate([[True], np.diff(found[:, 0]) > 0.0])].T
         colour = 1 if place == 0 else (2, 3, 0)[(place - 1) % 3]
-        stretch = 1.0 - np.diff(missed) / np.diff(rounds)
         if place == 0:
-            lines.append(Line(f"{label}, each stretch", rounds[1:], stretch, None, 4, "marked"))
-        lines.append(
-            Line(f"{label}, so far", rounds[1:], 1.0 - missed[1:] / rounds[1:], None, colour)
-        )
-    asked = np.array([0.0, last])
-    lines.append(Line("asked for", asked, np.full(2, wanted), None, 4, "dashed"))
+            ends = _stretches(rounds)
+            inside = 1.0 - np.diff(missed[ends]) / np.diff(rounds[ends])
+            points = 100.0 * (inside - wanted)
+            lines.append(Line(f"{label}, stretches", rounds[ends[1:]], points, None, 4, "marked"))
+        so_far = 100.0 * (1.0 - missed[1:] / rounds[1:] - wanted)
+        lines.append(Line(f"{label}, so far", rounds[1:], so_far, None, colour))
     return Panel(style.name(group), tuple(lines))
+
+
+def _stretches(rounds: Vector) -> list[int]:
+    """Where stretches end that have a twelfth of the rounds each, and not too few."""
+    least = max(SHORTEST, float(rounds[-1]) / STRETCHES)
+    ends = [0]
+    for place in range(1, rounds.size):
+        if rounds[place] - rounds[ends[-1]] >= least:
+            ends.append(place)
+    return ends if len(ends) > 1 else [0, rounds.size - 1]
 
 
 def coverage_section(

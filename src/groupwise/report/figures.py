@@ -9,7 +9,8 @@ figures have the light colours; on a page each becomes the style sheet's variabl
 
 import io
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from xml.etree import ElementTree
 
@@ -69,6 +70,9 @@ SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 
 
+Style = Literal["solid", "dashed", "marked", "band"]
+
+
 @dataclass(frozen=True, eq=False)
 class Line:
     """A curve, with a band of ± ``spread`` around it where that is given.
@@ -83,7 +87,7 @@ class Line:
     y: Vector
     spread: Vector | None = None
     colour: int = 0
-    style: Literal["solid", "dashed", "marked", "band"] = "solid"
+    style: Style = "solid"
 
     @classmethod
     def over_seeds(cls, label: str, x: Vector, values: Vector, colour: int) -> "Line":
@@ -127,6 +131,8 @@ class Figure:
     y_label: str
     panels: tuple[Panel, ...]
     shared_legend: bool = True
+    styles: Mapping[str, Style] = field(default_factory=dict)
+    """Whose curves have which style, where colours say something else: a line above all panels."""
     columns: int = 3
     cell: tuple[float, float] = CELL
 
@@ -145,7 +151,7 @@ def draw(figure: Figure, pdf: bool = True) -> Drawing:
     from matplotlib.figure import Figure as Canvas
 
     rows = -(-len(figure.panels) // figure.columns)
-    header = HEADER if figure.shared_legend else 0.0
+    header = HEADER if figure.shared_legend or figure.styles else 0.0
     cell = figure.cell
     width, height = cell[0] * figure.columns, cell[1] * rows + header
     places = [
@@ -165,8 +171,11 @@ def draw(figure: Figure, pdf: bool = True) -> Drawing:
                 )
             )
             _draw_panel(axes, panel, figure)
-        if figure.shared_legend:
+        if figure.shared_legend or figure.styles:
             handles, labels = canvas.axes[0].get_legend_handles_labels()
+            if figure.styles:
+                handles = [_sample(style) for style in figure.styles.values()]
+                labels = list(figure.styles)
             canvas.legend(
                 handles,
                 labels,
@@ -185,6 +194,23 @@ def draw(figure: Figure, pdf: bool = True) -> Drawing:
     return Drawing(rounded(svg.getvalue(), 2), document.getvalue(), cells)
 
 
+def _stroke(style: Style) -> dict[str, Any]:
+    """How a line of a style is drawn."""
+    return {
+        "linewidth": 1.2,
+        "linestyle": "--" if style == "dashed" else "-",
+        "marker": "o" if style == "marked" else "",
+        "markersize": 2.2,
+    }
+
+
+def _sample(style: Style) -> Any:
+    """A line for the legend alone, in grey."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=SERIES[4], **_stroke(style))
+
+
 def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -201,10 +227,7 @@ def _draw_panel(axes: "Axes", panel: Panel, figure: Figure) -> None:
             line.x,
             line.y,
             color=colour,
-            linewidth=1.2,
-            linestyle="--" if line.style == "dashed" else "-",
-            marker="o" if line.style == "marked" else "",
-            markersize=2.2,
+            **_stroke(line.style),
             markevery=max(1, len(line.x) // 10),
             label=plain(line.label) or "_nolegend_",
         )

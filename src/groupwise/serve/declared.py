@@ -46,7 +46,7 @@ def _plan(request: Request) -> tuple[Plan, bool]:
     plan = Plan(
         target=request.target or "label",
         task=task,
-        order=None,
+        order=(),
         groups=tuple(request.groups),
         features=features,
         indicators=request.indicators is not False,
@@ -57,6 +57,7 @@ def _plan(request: Request) -> tuple[Plan, bool]:
         past=_past(request, task),
         hinges=bool(request.hinges),
         missing=request.missing or ERROR,
+        interval=request.interval,
     )
     return plan, request.features is None
 

@@ -26,7 +26,7 @@ from groupwise.serve.warm import warm_usual
 POSTGRES = ("postgresql://", "postgres://")
 SWITCH = 0.0005
 """Seconds that a thread may keep the interpreter from others; Python allows ten times as many."""
-GARBAGE = (10_000, 5, 1_000)
+GARBAGE = (50_000, 100, 1_000)
 """When Python looks for garbage: after so many new objects, and how seldom among the older ones."""
 PATIENCE = 30
 """Seconds that requests under way have when the service is asked to end."""

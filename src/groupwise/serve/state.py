@@ -16,6 +16,7 @@ import numpy as np
 from groupwise import archive
 from groupwise.errors import GroupwiseError
 from groupwise.model import Groupwise
+from groupwise.protocols import Awake
 from groupwise.serve import waiting
 from groupwise.serve.errors import StoreError
 from groupwise.serve.store import FORGET, LABEL, PREDICT, Answer, Event
@@ -28,6 +29,8 @@ UNNAMED = "~"
 """With it begins the id of a ticket for which the caller gave none; its number follows."""
 WHOLE = 1 << 63
 """Whole numbers in rows are smaller."""
+REMEMBERED = 4_096
+"""Sets of groups whose text is remembered."""
 OURS, TICKETS = "service", "service.tickets"
 """What a snapshot holds besides the model."""
 
@@ -97,7 +100,7 @@ def same_label(one: bytes, other: bytes) -> bool:
     return kinds[0] == kinds[1] and bool(values[0] == values[1])
 
 
-def answer_of(ticket: Ticket, key: str | None) -> bytes:
+def answer_of(ticket: Ticket, key: str | None, groups: Any) -> bytes:
     """What a prediction is answered with."""
     prediction = ticket.prediction
     found: dict[str, Any] = {
@@ -109,7 +112,7 @@ def answer_of(ticket: Ticket, key: str | None) -> bytes:
         found.update(_in_parts(prediction))
     elif (interval := ticket.interval) is not None:
         found["interval"] = interval
-    found["groups"] = ticket.groups
+    found["groups"] = groups
     found["version"] = ticket.version
     return _encode(found)
 
@@ -173,6 +176,8 @@ class State:
         self.recent: dict[int, Issued] = {}
         """Settled after the last snapshot, and perhaps not remembered elsewhere."""
         self._by_key: dict[str, Issued] = {}
+        self._groups: dict[Awake, msgspec.Raw] = {}
+        """Groups that were awake together, as answers have them."""
 
     def find(self, key: str | None, number: int | None) -> Issued | None:
         """A ticket by the caller's id or its number; None where memory does not hold it."""
@@ -185,7 +190,7 @@ class State:
         """Issue a ticket; with what is answered, and what happened."""
         body = _encode(row)
         ticket = self.model.predict(row)
-        answer = answer_of(ticket, key)
+        answer = self._answer(ticket, key)
         issued = Issued(ticket.number, key, at)
         self._admit(issued, ticket)
         self.seq += 1
@@ -194,7 +199,18 @@ class State:
     def answer(self, issued: Issued) -> bytes:
         """What was answered."""
         ticket = self.tickets.get(issued.number)
-        return issued.answer if ticket is None else answer_of(ticket, issued.key)
+        return issued.answer if ticket is None else self._answer(ticket, issued.key)
+
+    def _answer(self, ticket: Ticket, key: str | None) -> bytes:
+        awake = ticket.awake
+        groups = None if awake is None else self._groups.get(awake)
+        if groups is None:
+            groups = msgspec.Raw(_encode(ticket.groups))
+            if awake is not None:
+                if len(self._groups) >= REMEMBERED:
+                    self._groups.clear()
+                self._groups[awake] = groups
+        return answer_of(ticket, key, groups)
 
     def is_for(self, issued: Issued, row: Row) -> bool:
         """Was a ticket that has an id issued for this row?"""
@@ -221,7 +237,7 @@ class State:
         issued.outcome, issued.label, issued.settled = outcome, label, at
         self.recent[issued.number] = self.open.pop(issued.number)
         ticket = self.tickets.pop(issued.number)
-        issued.answer = answer_of(ticket, issued.key)
+        issued.answer = self._answer(ticket, issued.key)
         if issued.key is not None:
             issued.row = digest_of(ticket.row)
         self.seq += 1

@@ -17,7 +17,9 @@ for (const box of document.querySelectorAll("[data-sortable]")) {
     for (const row of order) {
       const fits = words.every(word => texts[places.get(row)].includes(word));
       matching += fits;
-      row.hidden = !fits || (!all && matching > first);
+      const later = fits && !all && matching > first;
+      row.hidden = !fits || later;
+      row.classList.toggle("later", later);  // on paper they are there
       shown += !row.hidden;
     }
     found.textContent = `${shown} of ${written.length} shown`;
