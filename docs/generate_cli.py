@@ -13,8 +13,8 @@ INTRODUCTION = """\
 # Command line
 
 `groupwise COMMAND --help` prints what stands here, in lines as wide as your terminal has room for;
-this page is generated from it. The command comes with `pip install '.[cli]'`, and `reproduce` needs `pip install '.[cli,paper]'`, on a Ray
-cluster `'.[cli,paper,ray]'`.
+this page is generated from it. The command comes with `pip install '.[cli]'`, and `reproduce` needs
+`pip install '.[cli,paper]'`, on a Ray cluster `'.[cli,paper,ray]'`.
 
 A first run, from a file (with yours in the place of these) to a page in the browser:
 
@@ -58,7 +58,8 @@ of numbers also NA, null, None, `?`, `-` and the like.
   `missing="indicator"`: [Features](features.md#missing-values) says which.
 - **Missing labels**: the row is predicted in its place, and nothing is learned from it.
 - **Left out, with a word**: columns of one value, row numbers, identifiers, text that is new in
-  nearly every row, and what is neither number nor text: nested columns, bytes. Of more than 256 columns those are features that go best with the label.
+  nearly every row, and what is neither number nor text: nested columns, bytes. Of more than 256
+  columns those are features that go best with the label.
 - **Pointed out**: a feature that nearly is the label, columns that sum to it, columns that make the
   same groups (which are proposed once), and dates, by which `--order` could sort the rows. Ages are
   proposed in bands.
