@@ -18,7 +18,7 @@ import pytest
 
 from groupwise.files.source import opened
 from tests.cli.commands import invoke, predictions_of, refused, succeed
-from tests.files.zoo import csv, excel, objects, parquet, plain
+from tests.files.zoo import csv, excel, objects, parquet, plain, sqlite
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +72,20 @@ def test_numbers_with_signs_between_thousands(name, tmp_path):
     found = cells(tmp_path / "d.csv")
     assert [float(one) for one in found["pay"]] == values
     assert found["a"] == frame["a"].tolist()
+
+
+def test_points_in_one_column_and_commas_in_another(tmp_path):
+    (tmp_path / "d.csv").write_bytes(b"version;pay;sold\n2.0;1,5;1.200\n3.1;-2,25e-7;12\n")
+    found = cells(tmp_path / "d.csv")
+    assert found == {"version": ["2.0", "3.1"], "pay": ["1.5", "-2.25e-7"], "sold": ["1200", "12"]}
+
+
+def test_decimals_are_the_nearest_numbers(tmp_path):
+    texts = [f"{i * 7919 % 100_000 / 100:.2f}" for i in range(3_000)]
+    kind = pa.decimal128(12, 2)
+    table = pa.table({"x": pa.array(texts).cast(kind)})
+    pa.parquet.write_table(table, tmp_path / "d.parquet")
+    assert cells(tmp_path / "d.parquet")["x"] == [float(text) for text in texts]
 
 
 def test_whole_thousands_in_cells_between_commas(tmp_path):
@@ -366,6 +380,32 @@ def test_a_date_that_is_none_is_said_in_the_words_of_the_file(tmp_path):
     assert "'soon', which is no date that can be read" in said
     predict = "predict", tmp_path / "out" / "model.gw", tmp_path / "bad.csv", "--skip-bad"
     assert invoke(*predict).exit_code == 0
+
+
+def test_dates_of_a_model_are_read_from_files_that_have_a_type_for_them(tmp_path):
+    """What was written as in Germany when it was learned, Parquet and workbooks hold as dates."""
+    days = [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=31 * i) for i in range(48)]
+    run(tmp_path, "d.csv", csv(plain().assign(day=[f"{one:%d.%m.%Y %H:%M}" for one in days])))
+    found = []
+    for name, write in (("d.csv", None), ("d.parquet", parquet), ("d.xlsx", excel)):
+        if write is not None:
+            (tmp_path / name).write_bytes(write(plain().assign(day=days)))
+        succeed("predict", tmp_path / "out" / "model.gw", tmp_path / name, "--out", tmp_path / "p")
+        found.append((tmp_path / "p").read_text())
+    assert "day month=2" in found[0]
+    assert found[0] == found[1] == found[2]
+
+
+def test_truths_are_0_and_1_where_a_database_had_them_so(tmp_path):
+    frame = plain().assign(member=[i % 3 == 0 for i in range(48)])
+    run(tmp_path, "d.db", sqlite(frame))
+    found = []
+    for name, write in (("n.db", sqlite), ("n.csv", csv), ("n.parquet", parquet)):
+        (tmp_path / name).write_bytes(write(frame))
+        succeed("predict", tmp_path / "out" / "model.gw", tmp_path / name, "--out", tmp_path / "p")
+        found.append((tmp_path / "p").read_text())
+    assert "member=1" in found[0]
+    assert found[0] == found[1] == found[2]
 
 
 def test_the_same_from_workbook_table_and_text(tmp_path):

@@ -253,7 +253,9 @@ def test_text_in_another_format():
     other.replay(polars.DataFrame({"d": texts, "y": [0.5, 0.5]}), target="y")
     assert_same(one, other)
     with pytest.raises(FeatureError, match=r"such as %d\.%m\.%Y %H:%M has it"):
-        one.predict({"d": "2024-01-31"})
+        one.predict({"d": "31/1/2024"})
+    iso = one.predict({"d": "2024-01-31T07:30"})  # beside any format
+    check(iso.derived.values(), expected(moments[0], moments[0]))
     dates = gw.Groupwise([], features=[gw.calendar("d", format="%m/%d/%Y")])
     assert dates.predict({"d": "2/1/2024"}).derived["d hour"] is None
     for bad in ("%H:%M", "", 3, "%d/%m"):

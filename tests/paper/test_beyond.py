@@ -23,6 +23,7 @@ from groupwise.paper.lending import (
     read,
     stand_in,
     stream_of,
+    table_of,
 )
 from groupwise.paper.variants import Trace, Variant
 from groupwise.regret.curves import Curve
@@ -167,11 +168,7 @@ def test_few_applicants_are_served(count: int) -> None:
     tasted = on_applicants(people, "horizon known", 0)
     assert (tasted.payments[np.isnan(tasted.estimate)] == 0.0).all()
     assert np.isfinite(tasted.regret).all()
-    shown = {
-        cell.text
-        for row in lending.table_of("way", np.array([tasted]), people).rows
-        for cell in row
-    }
+    shown = {cell.text for row in table_of("way", np.array([tasted]), people).rows for cell in row}
     assert ("–" in shown) == bool(np.isnan(tasted.estimate).any()) == (count > 2)
 
 

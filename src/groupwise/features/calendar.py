@@ -2,7 +2,8 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -175,11 +176,15 @@ def moment_of(value: Any, maker: Calendar) -> Moment | None:
 
 
 def _written(text: str, form: str | None) -> tuple[datetime.datetime, bool]:
-    """A date that is written out, and whether it has a time; ValueError where it is none."""
-    if form is None:
-        return datetime.datetime.fromisoformat(text), ":" in text
-    moment = datetime.datetime.strptime(text, form)
-    return moment, any(sign in form for sign in CLOCKS)
+    """A date that is written out, and whether it has a time; ValueError where it is none.
+
+    As ISO 8601 has it a date is read beside any other form: so files write those that have a type.
+    """
+    if form is not None:
+        with suppress(ValueError):
+            moment = datetime.datetime.strptime(text, form)
+            return moment, any(sign in form for sign in CLOCKS)
+    return datetime.datetime.fromisoformat(text), ":" in text
 
 
 def _no_date(maker: Calendar, value: object) -> FeatureError:
@@ -263,11 +268,7 @@ class CalendarMemory:
     def settle(self, row: Mapping[str, Any], made: Mapping[str, Any], label: float) -> None:
         """Take note of the first date."""
         if self.origin is None:
-            value, maker = row[self.maker.column], self.maker
-            try:
-                moment = moment_of(value, maker)
-            except FeatureError:  # a ticket that passed through text writes dates as ISO 8601 does
-                moment = moment_of(value, replace(maker, format=None))
+            moment = moment_of(row[self.maker.column], self.maker)
             self.origin = None if moment is None else moment.moment
 
     def of_frame(self, table: Table, labels: Floats) -> "CalendarMemory":

@@ -279,7 +279,9 @@ def plain(column: Any) -> Any:
             return column.cast(pa.int64())
         except pa.ArrowInvalid:  # beyond 63 bits: an identifier
             return column.cast(pa.string())
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_decimal(kind):  # by way of text, which is read to the nearest number
+        return column.cast(pa.string()).cast(pa.float64())
+    if pa.types.is_floating(kind):
         numbers = column.cast(pa.float64())
         return compute.if_else(compute.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
     if pa.types.is_duration(kind):

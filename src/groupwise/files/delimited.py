@@ -35,9 +35,10 @@ LOOKED_AT = 1_000
 _RAGGED = re.compile(r"(?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
 APART = ". \u00a0\u202f'"
 """What may set thousands apart where decimals have commas."""
-COMMA = re.compile(rf"[+-]?(\d+|\d{{1,3}}([{APART}]\d{{3}})+),\d+")
+POWER = r"([eE][+-]?\d+)?"
+COMMA = re.compile(rf"[+-]?(\d+|\d{{1,3}}([{APART}]\d{{3}})+),\d+{POWER}")
 """A number with a decimal comma, thousands set apart or not."""
-POINTED = rf"^[+-]?(\d+|\d{{1,3}}([{APART}]\d{{3}})+)(,\d+)?$"
+POINTED = rf"^[+-]?(\d+|\d{{1,3}}([{APART}]\d{{3}})+)(,\d+{POWER})?$"
 GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 """A number whose thousands are set apart by commas."""
 POINT = re.compile(r"[+-]?\d*\.(\d{1,2}|\d{4,})")
@@ -45,14 +46,14 @@ POINT = re.compile(r"[+-]?\d*\.(\d{1,2}|\d{4,})")
 
 
 class Header(NamedTuple):
-    """The names of the columns, what stands between cells, and what commas are in numbers.
+    """The names of the columns, what stands between cells, and what commas are in their numbers.
 
     ``blank`` is how many lines there are before the names.
     """
 
     names: list[str]
     delimiter: str
-    commas: str
+    commas: list[str]
     blank: int
 
 
@@ -70,9 +71,10 @@ def chunks(source: "Source", columns: Sequence[str] | None) -> "Chunks":
                 count += batch.num_rows
                 # Without any name of its own the reader takes all columns: hence the selection.
                 table = pa.Table.from_batches([batch]).select([str(i) for i in wanted])
-                if top.commas:
-                    columns_here = [_pointed(one, top.commas) for one in table.columns]
-                    table = pa.table(columns_here, table.schema)
+                if any(top.commas):
+                    commas = [top.commas[i] for i in wanted]
+                    pointed = map(_pointed, table.columns, commas)
+                    table = pa.table(list(pointed), table.schema)
                 yield table.rename_columns([names[i] for i in wanted]), file.tell()
     except (pa.ArrowInvalid, OSError) as error:
         raise _refusal(source, str(error), top) from None
@@ -142,7 +144,7 @@ def header(source: "Source") -> Header:
     rows = csv.reader(text.splitlines(True), delimiter=delimiter)
     try:
         names = next(row for row in rows if row)
-        commas = _commas(rows, delimiter, whole)
+        commas = _commas(rows, delimiter, len(names), whole)
     except (csv.Error, StopIteration) as error:
         raise DataError(f"Cannot read the header of {shown(source.name)}: {error}.") from None
     if "�" in "".join(names):
@@ -152,26 +154,33 @@ def header(source: "Source") -> Header:
     return Header(names, delimiter, commas, len(before.splitlines()))
 
 
-def _commas(rows: Any, delimiter: str, whole: bool) -> str:
-    """What commas are in numbers; nothing where there are none. A last row may be cut off.
+def _commas(rows: Any, delimiter: str, width: int, whole: bool) -> list[str]:
+    """What commas are in the numbers of each column, or nothing. A last row may be cut off.
 
-    They are decimal commas where some cells have one and none has a point. Between thousands they
-    stand where that is plain, and where cells are set apart by commas themselves.
+    They are decimal commas where some column has such cells and none with a point; in a column
+    with points they are not. Between thousands they stand where that is plain, and where cells are
+    set apart by commas themselves.
     """
     first = list(itertools.islice(rows, LOOKED_AT))
     kept = first if whole or len(first) == LOOKED_AT else first[:-1]
-    cells = [cell for row in kept for cell in row]
-    grouped = [cell for cell in cells if "," in cell and GROUPED.fullmatch(cell)]
-    if any("." in cell or cell.count(",") > 1 or delimiter == "," for cell in grouped):
-        return THOUSANDS
-    fits = delimiter != "," and any(map(COMMA.fullmatch, cells))
-    return DECIMAL if fits and not any(map(POINT.fullmatch, cells)) else ""
+    columns = [[row[place] for row in kept if place < len(row)] for place in range(width)]
+    grouped = [one for cells in columns for one in cells if "," in one and GROUPED.fullmatch(one)]
+    if any("." in one or one.count(",") > 1 or delimiter == "," for one in grouped):
+        return [THOUSANDS] * width
+    pointed = [any(map(POINT.fullmatch, cells)) for cells in columns]
+    fits = [
+        not has_points and any(map(COMMA.fullmatch, cells))
+        for cells, has_points in zip(columns, pointed, strict=True)
+    ]
+    if delimiter == "," or not any(fits):
+        return [""] * width
+    return ["" if has_points else DECIMAL for has_points in pointed]
 
 
 def _pointed(column: Any, commas: str) -> Any:
     """Cells that are numbers with commas, as others are. Text stays as it is."""
     pattern = POINTED if commas == DECIMAL else f"^{GROUPED.pattern}$"
-    number = compute.match_substring_regex(column, pattern)
+    number = compute.match_substring_regex(column, pattern) if commas else pa.array([False])
     if not compute.any(number).as_py():
         return column
     apart = f"[{APART}]" if commas == DECIMAL else ","

@@ -354,7 +354,10 @@ def as_numbers(column: Any) -> Any:
 def as_kind(column: Any, kind: Kind) -> Any:
     """The column as it is read; ``ArrowInvalid`` where that cannot be done."""
     if kind == "number":
-        return as_numbers(column)
+        try:
+            return as_numbers(column)
+        except pa.ArrowInvalid:
+            return as_numbers(_as_digits(column))
     if kind == "text":
         return column.cast(pa.string())
     coded = column.cast(pa.string()).combine_chunks().dictionary_encode()
@@ -362,6 +365,14 @@ def as_kind(column: Any, kind: Kind) -> Any:
     named = [_level(text) if kind == "levels" else _truth(text) for text in texts]
     values = pa.array(named, pa.string() if kind == "levels" else pa.bool_())
     return pa.chunked_array([values.take(coded.indices)])
+
+
+def _as_digits(column: Any) -> Any:
+    """True and false as 1 and 0, which they are where there are no truths; other texts as such."""
+    words = compute.utf8_lower(column)
+    for word, digit in (("true", "1"), ("false", "0")):
+        column = compute.if_else(compute.equal(words, word), digit, column)
+    return column
 
 
 def _truth(text: str) -> bool | None:

@@ -28,8 +28,8 @@ from groupwise.report.tables import Cell, Column, Table, number, over_seeds
 SEEDS = tuple(range(1_000, 1_005))
 LENGTHS = (1_000, 3_162, 10_000, 31_623, 100_000)
 SLOPE = 0.70
-WARM = 100
-"""Rounds after which all kernels are compiled."""
+WARM = 1_000
+"""Rounds after which all kernels are compiled, and all groups were seen."""
 WAYS = {
     "horizon known": {"known": True, "keep_state": False},
     "unknown, restarting": {"known": False, "keep_state": False},
@@ -267,7 +267,8 @@ def table_of(title: str, runs: Any, people: Stream) -> Table:
             for group, (rounds, *others) in zip(people.groups, runs.transpose(2, 1, 0), strict=True)
         ),
         "Regrets with forced acceptances, and what the lender estimates of its own; means ± "
-        "standard deviations over the seeds. Groups of which no round was explored have none.",
+        "standard deviations over the seeds. A group of which no round was explored has no "
+        "estimate.",
     )
 
 
