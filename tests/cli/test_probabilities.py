@@ -3,6 +3,7 @@
 import html
 import json
 import math
+import random
 import tomllib
 
 import numpy as np
@@ -473,3 +474,11 @@ def test_labels_that_are_probabilities_themselves(tmp_path):
     assert regret_of(tmp_path / "out")["always_on"]["loss"] == pytest.approx(math.fsum(losses))
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "The column repaid, of probabilities, was predicted" in page
+
+
+def test_it_is_said_where_nothing_was_gained(tmp_path):
+    draw = random.Random(0)
+    rows = [(*(draw.random() for _ in range(12)), draw.choice(["no", "yes"])) for _ in range(120)]
+    data = write_rows(tmp_path / "noise.csv", [*(f"x{i}" for i in range(12)), "won"], rows)
+    said = succeed("run", data, "--target", "won", "--out", tmp_path / "out").stdout
+    assert "no better than the base rate" in said

@@ -268,3 +268,15 @@ def test_intersections_are_asked_for(tmp_path):
     succeed("run", data, "--config", config, "--out", tmp_path / "same")
     assert regret_of(tmp_path / "same") == regret_of(out)
     assert "Give 2 for every two groups" in refused("run", data, "--intersections", "3")
+
+
+def test_gaps_neither_hide_the_label_nor_groups(tmp_path):
+    """A label and a column of few numbers with a missing cell are found all the same."""
+    rows = [
+        (city, i % 4 if i % 25 else "", age, pay if i % 30 else "")
+        for i, (_, city, age, pay) in enumerate(people())
+    ]
+    data = write_rows(tmp_path / "gaps.csv", ("city", "children", "age", "pay"), rows)
+    found = tomllib.loads(succeed("init", data).stdout)
+    assert found["target"] == "pay"
+    assert {"by": "children"} in found["groups"]

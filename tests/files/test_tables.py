@@ -104,7 +104,9 @@ def test_sentences():
     assert said.startswith("Worst group: a. Over its 50 rounds a prediction is typically off by")
     assert said.endswith("and a single model for everybody by 0.6.")
     assert "single model" not in PAY.headlines([row("a", 50, 1.0)], {})[0]
-    assert title_of("x" * 80, 10) == "x" * 9 + "…"
+    assert title_of("x" * 80, 10) == "xxxxxx…xxx"
+    long = [title_of(f"{'health=excellent & ' * 4}limitation={one}") for one in ("no", "yes")]
+    assert long[0] != long[1]
 
 
 @pytest.mark.parametrize(("best", "rounds", "count"), [(1e-9, 100, 1), (1.0, 100, 0), (0.0, 5, 0)])

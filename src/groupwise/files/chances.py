@@ -172,10 +172,20 @@ class Nats(Measure):
             return []
         others = f"groupwise: {amount(self.figure(row))}, " if name else ""
         of = f" of {shown(name)}:" if name else ""
+        known = f"{others}base rate alone: {amount(self.base_rate(row))}"
         return [
             f"Mean log loss{of} {amount(self.figure(row, key))} nats over {amount(row['rounds'])} "
-            f"rows ({others}base rate alone: {amount(self.base_rate(row))})."
+            f"rows ({known}).{self._in_vain(row, key)}"
         ]
+
+    def _in_vain(self, row: Row, key: str) -> str:
+        """What to say where nothing was gained."""
+        if not self.figure(row, key) >= self.base_rate(row):
+            return ""
+        return (
+            " That is no better than the base rate: the columns say little of the label, or are "
+            "too many for these rows. Try fewer with --features."
+        )
 
     def _of_ours(self, row: Row) -> str:
         single = self.figure(row, "baseline_regret")

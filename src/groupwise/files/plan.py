@@ -202,7 +202,7 @@ class Plan:
 def guess_target(scan: Scan) -> str:
     """The last column of numbers."""
     for name, profile in reversed(scan.columns.items()):
-        if profile.kind == "number" and not profile.missing and profile.low < profile.high:
+        if profile.kind == "number" and profile.low < profile.high:
             return name
     raise DataError(
         f"{shown(scan.source.name)} has no column of numbers that could be the label. Name it with "

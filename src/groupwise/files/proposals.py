@@ -83,8 +83,8 @@ def gaps(scan: Scan, features: Features, missing: str) -> list[str]:
 
 
 def is_few_valued(profile: Profile) -> bool:
-    """Whether a column's values make groups; numbers that are missing here and there do not."""
-    numbers = FEW if profile.whole and not profile.missing else 0
+    """Whether a column's values make groups; where one is missing, a row is in none of them."""
+    numbers = FEW if profile.whole else 0
     most = LEVELS if profile.kind == "text" else numbers
     present = profile.rows - profile.missing
     return 2 <= profile.distinct <= most and 2 * profile.distinct <= max(present, 4)

@@ -73,8 +73,16 @@ def is_fitted(row: Row) -> bool:
 
 
 def title_of(group: str, longest: int = NAME) -> str:
-    """A group's name as people read it."""
-    return EVERYBODY if group == ALWAYS_ON else shown(group, longest)
+    """A group's name as people read it; a long one without its middle, as both ends tell it.
+
+    >>> title_of("health=excellent & limitation=no", 24)
+    'health=excell…itation=no'
+    """
+    name = EVERYBODY if group == ALWAYS_ON else shown(group, 10 * longest)
+    if len(name) <= longest:
+        return name
+    tail = (longest - 1) * 2 // 5
+    return f"{name[: longest - 1 - tail]}…{name[-tail:]}"
 
 
 def mean_loss(row: Row, regret: str | None = "regret") -> float:
