@@ -48,7 +48,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Where insurance.csv, adult_reconstruction.csv and adult_uci.csv.gz are.",
+            help="Where insurance.csv, adult_reconstruction.csv and adult_uci.csv.gz are; what is "
+            "not there is downloaded.",
         ),
     ] = None,
     out: Annotated[

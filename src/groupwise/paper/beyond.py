@@ -54,6 +54,7 @@ def run(
     write(out / f"{name}.tex", "\n".join(latex(table) for table in outcome.tables))
     count = len(outcome.figures)
     with progress_bar(count, "figures", bool(request.what), "figures", steady=True) as advance:
+        advance(0)
         drawn = list(illustrate(outcome.figures, out, advance=advance))
     files = {"JSON": f"{name}.json", "LaTeX": f"{name}.tex"}
     section = Section(study.title, name, [*outcome.tables, *drawn], files)
