@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from groupwise.files.tables import NARROW_NAME, title_of
 from tests.cli.commands import predictions_of, regret_of, succeed, write_rows
 from tests.html import without_script
 
@@ -53,7 +54,8 @@ def test_report(finished):
 
 def test_terminal(finished):
     *_, result = finished
-    assert f"{COLUMN}={SCRIPT}"[:20] in result.stdout
+    assert title_of(f"{COLUMN}={SCRIPT}", NARROW_NAME) in result.stdout
+    assert SCRIPT[:8] in title_of(f"{COLUMN}={SCRIPT}", NARROW_NAME)
     assert "[bold red]loud[/]" in result.stdout
     assert "\x1b" not in result.stdout
     assert 'he said "hi",\\n' in result.stdout
