@@ -105,9 +105,10 @@ def with_noise(found, wanted):
 
 
 def as_rough(found, wanted):
-    """What was kept, where a bound is another by no more than W may be."""
+    """What was kept, where a bound has grown by W's margin, or is less by what W was wrong by."""
     now, before = map(float.fromhex, (found, wanted))
-    return wanted if 1e-4 * before < abs(now - before) < 0.3 * before else found
+    grown = (now - before) / before if before > 0.0 else 0.0
+    return wanted if 1e-4 < abs(grown) and -0.03 < grown < 0.3 else found
 
 
 def compare(found, kept, folder, name):

@@ -156,7 +156,7 @@ def certify(
     if not (to_expert or reduction.loss.widened):
         known = reduction.a_priori(group, float(books.rounds[0]), hindsight)
     a_priori = None
-    if known is not None and before is not None:
+    if known is not None and before is not None and not hindsight.uncertain:
         a_priori = unit * (known + float(before.max())) + delay + unit * moved
     learners = None if known is None else unit * known
     return Certificate(*(total, *terms, a_priori, learners), status)
