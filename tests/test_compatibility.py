@@ -108,7 +108,7 @@ def as_rough(found, wanted):
     """What was kept, where a bound has grown by W's margin, or is less by what W was wrong by."""
     now, before = map(float.fromhex, (found, wanted))
     grown = (now - before) / before if before > 0.0 else 0.0
-    return wanted if 1e-4 < abs(grown) and -0.03 < grown < 0.3 else found
+    return wanted if abs(grown) > 1e-4 and -0.03 < grown < 0.3 else found
 
 
 def compare(found, kept, folder, name):
