@@ -36,8 +36,8 @@ class Intervals:
 
     with ŷ and both ends cut to the range of the labels. T_g are the rounds of a group and M_g those
     of them whose label was outside of what was issued. For u > 0 the factor is e^(ηu); below −1/η
-    the interval is empty. The *base* b mixes those of the awake groups, κ_g σ_g, by AdaNormalHedge on the pinball
-    loss: σ_g is the mean of the group's recent errors |y − ŷ| and κ_g follows their
+    the interval is empty. The *base* b mixes those of the awake groups, κ_g σ_g, by AdaNormalHedge
+    on the pinball loss: σ_g is the mean of the group's recent errors |y − ŷ| and κ_g follows their
     (1 − α)-quantile in that unit. What a label says of bases and of misses counts when it comes.
 
     Parameters
@@ -53,8 +53,8 @@ class Intervals:
     At every moment and for every group, M_g / T_g − α = θ_g / T_g with θ_g = M_g − α T_g, which is
     what widens and narrows its intervals: ``model.coverage()`` shows it as ``excess``. It cannot
     run away. As b is 2⁻⁴⁰ of the range at least, where u ≥ 28/η an interval covers all of it and no
-    label is missed; where u < −1/η it is empty and every label is. With n groups awake at most, after T rounds whose
-    labels come at once,
+    label is missed; where u < −1/η it is empty and every label is. With n groups awake at most,
+    after T rounds whose labels come at once,
 
         Σ_g θ_g² ≤ T (n + 2 max(28 (1 − α), α) / η),
 

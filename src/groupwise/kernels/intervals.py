@@ -145,7 +145,7 @@ def _learn(place, groups, weights, awake, p, low, high, y, base, scale, largest)
 
 @entry
 def issue(message, awake_message, p):
-    """The ends of the interval around p; it is empty where they are not in order. Changes nothing."""
+    """The ends of the interval around p, in order unless it is empty. Changes nothing."""
     place, awake = open_place(message), open_awake(awake_message)
     members = awake.groups, awake.weights, awake.count
     return _around(place, p, _base(place, *members)[0], _excess(place, *members))
