@@ -165,10 +165,11 @@ class IntervalLayer:
     def table(self, names: list[str], settled: int, largest: int | None) -> "CoverageTable":
         """The coverage of every group."""
         unit, wanted = float(self.loss.high - self.loss.low), self.kind.coverage
+        sums = ("rounds", "missed", "width")
+        known = np.hstack([self.widths.column(one, len(names)) for one in sums]).tolist()
         rows = []
         for group in in_order(self.widths, names, largest):
-            own = self.widths.of(group)
-            rounds, missed, width = (float(one[0]) for one in own[:3])
+            rounds, missed, width = known[group]
             none = rounds == 0.0
             rows.append(
                 {
@@ -266,9 +267,9 @@ class Around:
         self._settled += scaled.size
         return ends_of(self.loss, ends)
 
-    def table(self) -> "CoverageTable":
-        """The coverage of every group."""
-        return self._layer.table(list(self._numbers), self._settled, None)
+    def table(self, largest: int | None = None) -> "CoverageTable":
+        """The coverage of every group, or of the largest."""
+        return self._layer.table(list(self._numbers), self._settled, largest)
 
 
 @dataclass(frozen=True, repr=False)
