@@ -60,6 +60,7 @@ lint: $(VENV)/.dev  ## ruff and mypy only
 
 docs: $(VENV)/.dev  ## the documentation, in build/site (the tests build it too)
 	$(BIN)/python -m mkdocs build --strict
+	@echo "The first page is build/site/index.html"
 
 bench: $(VENV)/.dev  ## seeded benchmarks, as ratios against benchmarks/naive.py
 	$(BIN)/python -m benchmarks.run
@@ -90,14 +91,17 @@ endef
 
 $(VENV)/.runtime: pyproject.toml
 	$(new_venv)
+	@echo "Installing what it needs into $(VENV): about a minute, once."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,paper,demo]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml
 	$(new_venv)
+	@echo "Installing what it needs into $(VENV): a minute or two, once."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(VENV)/.runtime $@
 
 $(VENV)/.bench: $(VENV)/.dev
+	@echo "Installing what it is compared with into $(VENV): about a minute, once."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@touch $@

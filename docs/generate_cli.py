@@ -12,11 +12,11 @@ WIDTH = 80
 INTRODUCTION = """\
 # Command line
 
-`groupwise COMMAND --help` prints what stands here; this page is generated from it. The command
-comes with `pip install '.[cli]'`, and `reproduce` needs `pip install '.[cli,paper]'`, on a Ray
-cluster `'.[cli,paper,ray]'`.
+`groupwise COMMAND --help` prints what stands here, in lines as wide as your terminal has room for;
+this page is generated from it. The command comes with `pip install '.[cli]'`, and `reproduce` needs
+`pip install '.[cli,paper]'`, on a Ray cluster `'.[cli,paper,ray]'`.
 
-A first run, from a file to a page in the browser:
+A first run, from a file (with yours in the place of these) to a page in the browser:
 
 ```sh
 groupwise run insurance.csv --target charges --groups "sex, age:35|50, smoker, region & smoker"
@@ -54,8 +54,8 @@ of numbers also NA, null, None, `?`, `-` and the like.
 
 - **Missing values** of a feature count as 0, with a feature beside it that says so, such as
   `bmi missing`. `--missing error` stops instead, `--missing drop` leaves the row out. A row is in
-  no group of a column that is missing. In Python they are errors unless the model has
-  `missing="indicator"`.
+  no group of a column that is missing. In Python most are errors unless the model has
+  `missing="indicator"`: [Features](features.md#missing-values) says which.
 - **Missing labels**: the row is predicted in its place, and nothing is learned from it.
 - **Left out, with a word**: columns of one value, row numbers, identifiers, text that is new in
   nearly every row, and what is neither number nor text: nested columns, bytes. Of more than 256

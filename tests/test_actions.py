@@ -175,7 +175,7 @@ def test_two_learners_on_every_group() -> None:
         ticket = model.predict(row)
         assert ticket.advice.shape == (2, 2, 6)
         model.learn(ticket, label)
-    assert model.regret()["always_on"]["status"] in ("in expectation", "vacuous")
+    assert model.regret()["always_on"]["status"] in ("in expectation, sampled", "vacuous")
 
 
 def test_labels_are_not_aliased() -> None:

@@ -1,6 +1,7 @@
 """The documentation cannot drift: its code runs, its commands exist, and it builds."""
 
 import ast
+import codeop
 import contextlib
 import doctest
 import importlib
@@ -23,6 +24,7 @@ from tests.few import few
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES_INDEX = ROOT / "docs/index.md"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDS = ("pandas", "polars", "river", "sklearn")
 
@@ -65,6 +67,20 @@ class TestCode:
                 assert printed == text, f"line {line}"
                 printed = None
 
+    def test_the_readme_can_be_pasted_into_the_interactive_prompt(self):
+        """Which takes a line at a time, and ends a block at an empty one."""
+        for language, text, line in blocks(ROOT / "README.md"):
+            waiting: list[str] = []
+            for code in [*text.splitlines(), ""] if language == "python" else ():
+                waiting.append(code)
+                try:
+                    whole = codeop.compile_command("\n".join(waiting), symbol="single")
+                except SyntaxError as error:
+                    pytest.fail(f"block in line {line}: {error}")
+                if whole is not None:
+                    waiting = []
+            assert not waiting, f"block in line {line}"
+
     def test_the_round_loop_has_ten_lines(self):
         loop = next(text for _, text, _ in blocks(ROOT / "README.md") if "gw.Groupwise(" in text)
         assert len([line for line in loop.splitlines() if line.strip()]) <= 10
@@ -100,7 +116,7 @@ def installed_by(text):
     """What the lines ``pip install`` in a text bring, by the names that are imported."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    renamed = {"scikit-learn": "sklearn"}
+    renamed = {"scikit-learn": "sklearn", "tomli-w": "tomli_w"}
     found: set[str] = set()
     waiting = list(project["dependencies"])
     for names in re.findall(r"pip install '\.\[([\w,]+)\]'", text):
@@ -139,8 +155,10 @@ class TestInstall:
 
 
 def imported(code):
-    """The packages that code imports, and those that our adapters do."""
+    """The packages that code imports, and those that our adapters and writing TOML do."""
     for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "declarations.dumps":
+            yield "tomli_w"
         names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             names.append(node.module or "")
@@ -174,6 +192,27 @@ class TestCommands:
             for word in words:
                 if word.startswith("--"):
                     assert word.split("=")[0] in options, f"{page}: groupwise {name} {word}"
+
+    @pytest.mark.slow
+    def test_the_section_on_files_runs_as_it_is_printed(self, tmp_path, monkeypatch):
+        """From the line that makes the file to the last."""
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "examples").symlink_to(ROOT / "examples")
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        section = readme.split("## Your own file")[1].split("\n## ")[0]
+        (lines,) = (text.splitlines() for language, text in FENCE.findall(section))
+        assert len(lines) == 4
+        for line in lines:
+            name, *words = shlex.split(line)
+            command = {"python": [], "groupwise": ["-m", "groupwise"]}[name]
+            run = subprocess.run([sys.executable, *command, *words], check=False)
+            assert run.returncode == 0, line
+        assert (tmp_path / "groupwise-run/report.html").exists()
+        assert (tmp_path / "predicted.csv").exists()
+
+    def test_no_command_needs_a_newer_curl_than_most_have(self):
+        for page in PAGES:
+            assert "curl --json" not in page.read_text(encoding="utf-8"), page.name
 
     def test_make_has_what_the_readme_names(self):
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -218,6 +257,14 @@ class TestPages:
         for path in re.findall(r"`([\w/]+(?:\.py|/))`", "\n".join(table)):
             places = (ROOT / "src/groupwise" / path, ROOT / path)
             assert any(place.exists() for place in places), path
+
+    def test_every_page_is_in_the_menu_and_on_the_first_page(self):
+        """The menu of the built pages, and the list of what there is."""
+        menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("nav:")[1].split("\n\n")[0]
+        listed = re.findall(r": ([a-z_]+\.md)$", menu, re.MULTILINE)
+        assert sorted(listed) == [page.name for page in PAGES[1:]]
+        linked = re.findall(r"\]\(([a-z_]+\.md)\)", PAGES_INDEX.read_text(encoding="utf-8"))
+        assert sorted({*linked, "index.md"}) == sorted(listed)
 
     def test_public_names_have_docstrings(self):
         for name in groupwise.__all__:

@@ -30,7 +30,8 @@ def progress_bar(
     Its length may be measured in something else than rows, such as bytes of a file. It appears on a
     terminal only, and not before two seconds have passed. Without rich, which the extra ``cli``
     brings, it is a line with the same figures. Where single things take long, a ``steady`` bar
-    is there before the first is done, and lines say how far it is where there is no terminal.
+    appears when it is first advanced, be it by 0, and where there is no terminal lines say how far
+    it is.
     """
     if not show:
         yield lambda rows, place=None: None
@@ -99,7 +100,7 @@ def _bar(total: int, what: str, unit: str, steady: bool) -> Iterator[Advance]:
         TimeRemainingColumn,
     )
 
-    started = time.monotonic()
+    started, patience = time.monotonic(), 0.0 if steady else PATIENCE
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -117,13 +118,11 @@ def _bar(total: int, what: str, unit: str, steady: bool) -> Iterator[Advance]:
         nonlocal count
         count += rows
         elapsed = time.monotonic() - started
-        if bar.console.is_terminal and elapsed > PATIENCE and not bar.live.is_started:
+        if bar.console.is_terminal and elapsed >= patience and not bar.live.is_started:
             bar.start()
         reached = count if place is None else place
         bar.update(task, completed=reached, rows=count, rate=_rate(count, elapsed))
 
-    if steady:
-        bar.start()
     try:
         yield advance
     finally:
@@ -134,9 +133,8 @@ def _bar(total: int, what: str, unit: str, steady: bool) -> Iterator[Advance]:
 @contextmanager
 def _line(total: int, what: str, unit: str, steady: bool) -> Iterator[Advance]:
     """A line that is written over."""
-    started, written = time.monotonic(), 0.0
-    count = width = 0
-    patience = 0.0 if steady else PATIENCE
+    started, patience = time.monotonic(), 0.0 if steady else PATIENCE
+    written, count, width = 0.0, 0, 0
 
     def advance(rows: int, place: int | None = None) -> None:
         nonlocal count, width, written
@@ -147,8 +145,6 @@ def _line(total: int, what: str, unit: str, steady: bool) -> Iterator[Advance]:
             print(f"\r{text:{width}}", end="", file=sys.stderr, flush=True)
             written, width = now, max(width, len(text))
 
-    if steady:
-        advance(0)
     try:
         yield advance
     finally:

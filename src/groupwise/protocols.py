@@ -345,8 +345,9 @@ class Aggregator(Protocol):
     """A sleeping-experts algorithm, given by its potential.
 
     Expert i has cumulative regret R_i = Σ I_i(ℓ̂ − ℓ_i) and C_i = Σ |I_i(ℓ̂ − ℓ_i)|, in scaled
-    losses; its weight in a round is p_i ∝ q_i I_i exp(log_weights(R_i, C_i)),
-    q the prior.
+    losses; its weight in a round is p_i ∝ q_i I_i exp(log_weights(R_i, C_i)), q the prior. It may
+    also have ``before(rounds, prior, loss)``: what each R_i can be at most in so many rounds, by
+    what is known before the first; without it there is no ``a_priori``.
     """
 
     def log_weights(self, regret: Vector, absolute: Vector, loss: Loss) -> Vector:

@@ -405,6 +405,11 @@ class Reduction:
         return min((bound for bound in found if bound is not None), default=None)
 
     @property
+    def sampled(self) -> bool:
+        """Is a constant of the learners' bounds sampled, with a margin?"""
+        return any(getattr(bank, "sampled", False) for bank in self.banks)
+
+    @property
     def clipped(self) -> bool:
         """Is all advice within a range? Actions always are."""
         return not self._wild

@@ -382,6 +382,13 @@ def test_a_date_that_is_none_is_said_in_the_words_of_the_file(tmp_path):
     assert invoke(*predict).exit_code == 0
 
 
+def test_values_in_two_spellings_are_pointed_out(tmp_path):
+    city = plain()["city"]
+    result = run(tmp_path, "d.csv", csv(plain().assign(city=city.mask(city.index < 9, " North"))))
+    assert "The values ' North' and 'north' of 'city' differ in capitals, spaces" in result.stderr
+    assert "differ in" not in run(tmp_path, "d.csv", csv(plain())).stderr
+
+
 def test_dates_of_a_model_are_read_from_files_that_have_a_type_for_them(tmp_path):
     """What was written as in Germany when it was learned, Parquet and workbooks hold as dates."""
     days = [datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=31 * i) for i in range(48)]

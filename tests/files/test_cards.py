@@ -1,12 +1,13 @@
 """Group by group: which panels there are, and what they show."""
 
+import math
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from groupwise.files.cards import CERTIFICATE, INTERVAL, _Panels, cards
+from groupwise.files.cards import BEFORE, CERTIFICATE, INTERVAL, _Panels, cards
 from groupwise.files.plan import make_plan
 from groupwise.files.run import compare
 from groupwise.files.scan import scan
@@ -80,6 +81,18 @@ def test_a_certificate_is_drawn_where_it_can_be_seen(audited, factor, drawn):
     panel = _Panels(alone, audited.rows[0], Scale()).regret()
     assert panel is not None
     assert any(line.label == CERTIFICATE for line in panel.lines) == drawn
+
+
+@pytest.mark.parametrize(("factor", "drawn"), [(2.0, True), (1e3, False), (math.nan, False)])
+def test_what_was_known_before_is_drawn_beside_it(audited, factor, drawn):
+    group = audited.rows[0]["group"]
+    curve = audited.foreseen[group]
+    largest = np.abs(np.concatenate([curve.regret, curve.baseline_regret])).max()
+    near = curve._replace(certificate=np.full(curve.time.size, factor * largest))
+    alone = replace(audited, foreseen={group: near}, logged={}, players={})
+    panel = _Panels(alone, audited.rows[0], Scale()).regret()
+    assert panel is not None
+    assert any(line.label == BEFORE for line in panel.lines) == drawn
 
 
 def test_no_panel_without_a_curve(audited):

@@ -99,6 +99,23 @@ def test_what_is_written(planned, tmp_path):
     assert finished.seconds > 0
 
 
+def test_what_was_known_before_the_first_row_is_written_and_drawn(planned, tmp_path):
+    found, plan = planned
+    finished = run(found, plan, tmp_path / "out", progress=False)
+    written = json.loads((tmp_path / "out" / "regret.json").read_text("utf-8"))
+    assert "measured" in written["a_priori"]
+    page = run_page(finished)
+    assert "a priori" in page
+    assert "known before the first row" in page
+    for row in written["rows"]:
+        assert row["regret"] <= row["a_priori"]
+        foreseen, curve = (which[row["group"]] for which in (finished.foreseen, finished.curves))
+        assert foreseen.certificate[-1] == row["a_priori"]
+        assert curve.certificate[-1] == row["certificate"]
+        assert (foreseen.regret == curve.regret).all()
+        assert (foreseen.regret <= foreseen.certificate).all()
+
+
 def test_logged_predictions_have_curves_of_their_own(planned):
     found, _ = planned
     plan = make_plan(found, Request(target="pay"), predictions=["age"])

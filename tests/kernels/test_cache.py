@@ -312,6 +312,9 @@ def test_the_word_is_there_while_something_is_compiled_and_only_then(monkeypatch
             kernels.compiling.begins(True)
             passes(1.5)
             assert "compiling its kernels" in out.getvalue()[before:]
+            assert len(out.getvalue()[before:].strip()) <= 75, (
+                "it fits a line, which it is wiped off"
+            )
             passes(1.0)
             kernels.compiling.ends()
             shown = out.getvalue()[before:]
@@ -323,7 +326,7 @@ def test_the_word_is_there_while_something_is_compiled_and_only_then(monkeypatch
         lines = out.getvalue()[before:].split("\r")
         told = [line for line in lines if line.strip()]
         assert len(told) == (3 if terminal else 1)
-        assert [line[-3:] for line in told] == (["2 s", "2 s", "4 s"] if terminal else ["e.\n"])
+        assert [line[-3:] for line in told] == (["2 s", "2 s", "4 s"] if terminal else ["l)\n"])
         assert lines[-1] == ("" if terminal else told[-1])
     assert not waiting
 

@@ -33,7 +33,7 @@ def command(
             help="synthetic-mean, synthetic-min, synthetic-max, synthetic-permutation, medical, "
             "adult, or all of them (the default). Beyond the paper's tables: routing, "
             "classification-transductive, classification-separator, lending, enumeration, "
-            "ablation.",
+            "ablation, rates.",
             show_default=False,
         ),
     ] = None,
@@ -48,7 +48,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Where insurance.csv, adult_reconstruction.csv and adult_uci.csv.gz are.",
+            help="Where insurance.csv, adult_reconstruction.csv and adult_uci.csv.gz are; what is "
+            "not there is downloaded.",
         ),
     ] = None,
     out: Annotated[

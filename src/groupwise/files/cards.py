@@ -223,11 +223,10 @@ class _Panels:
         near = np.isfinite(bound) & (np.abs(bound) <= NEAR * largest)
         if near.sum() > POINTS:
             lines.append(Line(CERTIFICATE, curve.rounds[near], bound[near], None, 3, "dashed"))
-        if curve.a_priori is not None:
-            bound = curve.a_priori / self.unit
-            near = np.isfinite(bound) & (np.abs(bound) <= NEAR * largest)
-            if near.sum() > POINTS:
-                lines.append(Line(BEFORE, curve.rounds[near], bound[near], None, 4, "dashed"))
+        bound = done.foreseen[self.group].drawn().certificate / self.unit
+        near = np.isfinite(bound) & (np.abs(bound) <= NEAR * largest)
+        if near.sum() > POINTS:
+            lines.append(Line(BEFORE, curve.rounds[near], bound[near], None, 4, "dashed"))
         return Panel("Regret over time", tuple(lines))
 
 

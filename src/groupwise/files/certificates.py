@@ -11,6 +11,7 @@ from groupwise.regret.certificate import (
     IN_EXPECTATION,
     LOOSE,
     PROVED,
+    SAMPLED,
     UNCERTAIN,
     VACUOUS,
     VOID,
@@ -28,6 +29,8 @@ STATUS = {
     "so that it says little.",
     VACUOUS: "it holds, but is above what all rounds together could lose: too few rounds so far.",
     IN_EXPECTATION: "a learner draws random numbers, and it holds for the mean over all draws.",
+    SAMPLED: "a learner draws random numbers, and it holds for the mean over all draws; a constant "
+    "in it was sampled, with a margin that is too small once in a million times.",
     ESTIMATED: "it rests on an estimate.",
     VOID: "a condition is violated, such as predictions that left the range of the label: it "
     "says nothing.",

@@ -6,7 +6,7 @@ numbers are numbers. Of two values the *positive* one, whose probability it is, 
 order: 1 after 0, true after false, yes after no, ">50K" after "<=50K".
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from groupwise.class_names import MOST, ClassName
@@ -14,7 +14,7 @@ from groupwise.errors import ConfigurationError, DataError
 from groupwise.files.profile import MISSING, Profile, is_number
 from groupwise.files.settings import CLASSES, NUMBER, PROBABILITY, Request
 from groupwise.files.task import TEXT, Task
-from groupwise.files.text import listed, quoted, shown
+from groupwise.files.text import listed, quoted, shown, spellings
 from groupwise.groups.values import value_name
 from groupwise.losses import Log
 
@@ -95,8 +95,8 @@ def _check_texts(label: Profile) -> None:
         raise DataError(
             f"The label column {quoted(label.name)} holds {label.count} different texts, such as "
             f"{quoted(label.text)} in row {label.text_row}, which is no number. Up to {FEW} are "
-            "taken for classes; --task classes says that more are. Numbers are written without "
-            "signs and units."
+            "taken for classes; --task classes says that more are. Rare ones are better put "
+            "together; numbers are written without signs and units."
         )
 
 
@@ -242,25 +242,9 @@ def task_warnings(label: Profile, request: Request, task: Task) -> list[str]:
         said += [
             f"The classes {quoted(one)} and {quoted(other)} differ in capitals, spaces or full "
             "stops alone. If they are one, mend them."
-            for one, other in _alike(task.names)
+            for one, other in spellings(task.names)
         ]
     return said
-
-
-def _alike(names: Collection[str]) -> list[tuple[str, str]]:
-    """Pairs of names that are the same but for capitals, and spaces and full stops around.
-
-    >>> _alike(["<=50K", ">50K", ">50K.", "no", "No "])
-    [('>50K', '>50K.'), ('no', 'No ')]
-    """
-    known: dict[str, str] = {}
-    found = []
-    for name in names:
-        bare = name.casefold().strip(" \t.")
-        if bare in known:
-            found.append((known[bare], name))
-        known.setdefault(bare, name)
-    return found
 
 
 def loss_for(classes: tuple[ClassName, ...] | None) -> Log:

@@ -13,7 +13,7 @@ from groupwise.files.noticed import age_bands, alike, is_identifier
 from groupwise.files.profile import Profile
 from groupwise.files.scan import Scan
 from groupwise.files.settings import DROP, LEVELS_WORD
-from groupwise.files.text import argument, listed, quoted, shown
+from groupwise.files.text import argument, listed, quoted, shown, spellings
 from groupwise.groups import Group, by, cut
 from groupwise.groups.algebra import Leaf
 from groupwise.groups.declarations import By, Cut
@@ -170,13 +170,22 @@ def narrowed(scan: Scan, features: Features) -> tuple[Features, list[str]]:
 
 def remarks(scan: Scan, groups: Sequence[Group], features: Features, target: str) -> list[str]:
     """What to tell about the groups and features that will be used."""
-    every = [leaf for one in groups for leaf in leaves(one)]
+    every = [leaf for one in groups for leaf in leaves(one) if isinstance(leaf, By)]
+    named = [scan.columns[name] for name in dict.fromkeys(leaf.column for leaf in every)]
     large = [
-        f"Column {quoted(name)} has {scan.columns[name].count} values and each is a group of its "
-        "own: memory, time and the report grow with them, and groups of few rows learn little."
-        for name in dict.fromkeys(leaf.column for leaf in every if isinstance(leaf, By))
-        if scan.columns[name].distinct > MANY
+        f"Column {quoted(profile.name)} has {profile.count} values and each is a group of its own: "
+        "memory, time and the report grow with them, and groups of few rows learn little."
+        for profile in named
+        if profile.distinct > MANY
     ]
+    for profile in named:
+        texts = sorted(profile.values or ()) if profile.kind == "text" else ()
+        for one, other in spellings(texts)[:1]:
+            large.append(
+                f"The values {quoted(one)} and {quoted(other)} of {quoted(profile.name)} differ in "
+                "capitals, spaces or full stops alone, and are two groups. If they are one, mend "
+                "them."
+            )
     suspicious = [
         f"Feature {quoted(name)} correlates with the label {quoted(target)} at "
         f"{scan.columns[name].correlation:.2f}. If it becomes known only with the label, "

@@ -77,6 +77,8 @@ class Finished:
     plan: Plan
     table: "RegretTable"
     curves: Mapping[str, Curve]
+    foreseen: Mapping[str, Curve]
+    """The same with the bound that is known before the first row in the certificate's place."""
     features: int
     seconds: float
     hashed: Mapping[str, int]
@@ -264,6 +266,7 @@ class Following:
             plan=self.plan,
             table=table,
             curves=curves["regret"],
+            foreseen=self.recorders["regret"].curves("a_priori"),
             features=len(self.model.feature_names),
             seconds=seconds,
             hashed=self.model.hashed_fields,

@@ -1,7 +1,7 @@
 """Text from data, for people to read."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 LONGEST = 200
 
@@ -48,6 +48,22 @@ def argument(name: str) -> str:
     ('age', "'column 3'")
     """
     return shlex.quote(shown(name))
+
+
+def spellings(names: Collection[str]) -> list[tuple[str, str]]:
+    """Pairs of names that are the same but for capitals, and spaces and full stops around.
+
+    >>> spellings(["<=50K", ">50K", ">50K.", "no", "No "])
+    [('>50K', '>50K.'), ('no', 'No ')]
+    """
+    known: dict[str, str] = {}
+    found = []
+    for name in names:
+        bare = name.casefold().strip(" \t.")
+        if bare in known:
+            found.append((known[bare], name))
+        known.setdefault(bare, name)
+    return found
 
 
 def amount(value: float) -> str:

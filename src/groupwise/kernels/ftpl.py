@@ -70,6 +70,20 @@ def advise(state, actions, rate, horizon, message, seed, number, attempt, column
 
 
 @compiled
+def least_of(actions, costs):
+    """min_a ⟨a, c⟩ for every row c of ``costs``."""
+    nodes = actions.starts.size - 1
+    distance, via = np.empty(nodes), np.empty(nodes, dtype=np.int64)
+    action, found = np.empty(costs.shape[1]), np.empty(len(costs))
+    for t in range(len(costs)):
+        minimise(actions, costs[t], distance, via, action)
+        found[t] = 0.0
+        for j in range(action.size):
+            found[t] += action[j] * costs[t, j]
+    return found
+
+
+@compiled
 def update(state, rate, horizon, message, costs):
     """Add the costs to every awake group, weighted."""
     place, awake = open_place(state), open_awake(message)

@@ -14,6 +14,7 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.errors import ConfigurationError, FeatureError, LabelError
 from groupwise.kernels import actions
+from groupwise.learners.widths import Width
 from groupwise.losses import Hamming, Linear, ZeroOne
 from groupwise.oracles import Finite, FiniteClass, oracle_from_dict
 from groupwise.protocols import Awake, Bank, Hindsight, Row, Setting
@@ -22,7 +23,7 @@ from groupwise.store import Store
 MONTE_CARLO_SEED = 0
 MONTE_CARLO_DRAWS = 1_000
 HEURISTIC_DRAWS = 20
-"""How often an oracle is asked to estimate the W of a run-time bound: exact ones, heuristics."""
+"""How often an oracle is asked to estimate W where that tunes a learner: exact ones, heuristics."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,13 @@ class OracleBank(ActionBank):
     store: Store
     rate: float
     """ε_t √t."""
+    noise: Width
+    """W of the bounds, which no estimate is below; found when it is first asked for."""
+
+    @property
+    def sampled(self) -> bool:
+        """Is W sampled, with a margin, and not a closed form?"""
+        return self.exact and self.noise.sampled
 
     def __init__(self, oracle: Any, column: int, setting: Setting, dimension: int) -> None:
         super().__init__(column, setting, dimension)
@@ -113,14 +121,6 @@ class OracleBank(ActionBank):
             self.kernels.perturbed(state, self.rate, noise, group, weight, *named, costs)
             out[a, 0] = answer(costs)
         return out
-
-    def expected_minimum(
-        self, noise: Callable[[np.random.Generator], Vector], least: Callable[[Vector], float]
-    ) -> float:
-        """The mean of ``least`` over a fixed sequence of noise."""
-        generator = np.random.default_rng(MONTE_CARLO_SEED)
-        draws = MONTE_CARLO_DRAWS if self.exact else HEURISTIC_DRAWS
-        return float(np.mean([least(noise(generator)) for _ in range(draws)]))
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,14 @@ from groupwise.errors import ConfigurationError, FeatureError
 from groupwise.kernels import contextual_ftpl
 from groupwise.kernels.compiled import ready
 from groupwise.kernels.stretch import addressed
-from groupwise.learners.actions import OracleBank, OracleLearner
+from groupwise.learners.actions import (
+    HEURISTIC_DRAWS,
+    MONTE_CARLO_DRAWS,
+    MONTE_CARLO_SEED,
+    OracleBank,
+    OracleLearner,
+)
+from groupwise.learners.widths import Width, of_oracle, of_table
 from groupwise.losses import Hamming, ZeroOne
 from groupwise.oracles import FiniteClass, Stumps
 from groupwise.oracles.policies import context_key, context_matrix
@@ -57,11 +65,13 @@ class ContextualFTPL(OracleLearner):
         regret ≤ Σ w (1 − e^{−κ ε_t w}) + W / (n ε_T),  W = E max_f Σ_{x in S} ⟨f(x), z_x⟩, ε = 1,
 
     with κ = 1 (transductive) or |S| (separator) where the class takes the best for each label by
-    itself, as stumps do; otherwise κ = n or |S| n². This is what the certificate shows. Proof: the
-    density of the noise changes by at most e^{κ ε} where the noise is shifted by c_t at x_t
-    (transductive), or in favour of the policy that is about to be overtaken, by 1 (n) in each entry
-    (separator); so the policy is the same before and after c_t up to probability 1 − e^{−κ ε}. The
-    player who knows c_t loses at most what the noise adds, W/ε_T in labels, as it is centred.
+    itself, as stumps do; otherwise κ = n or |S| n². This is what the certificate shows, with W by a
+    closed form where there is one, else sampled with a margin that is too small with probability
+    1e-6: the status says which. Proof: the density of the noise changes by at most e^{κ ε} where
+    the noise is shifted by c_t at x_t (transductive), or in favour of the policy that is about to
+    be overtaken, by 1 (n) in each entry (separator); so the policy is the same before and after c_t
+    up to probability 1 − e^{−κ ε}. The player who knows c_t loses at most what the noise adds,
+    W/ε_T in labels, as it is centred.
 
     References
     ----------
@@ -231,13 +241,29 @@ class ContextualBank(OracleBank):
             return None
         own = self.store.of(group)
         last = math.sqrt(float(own.clock[0])) / self.rate
-        return np.asarray(own.stability + self.width * last / self.dimension)
+        return np.asarray(own.stability + self.noise.value * last / self.dimension)
+
+    @cached_property
+    def noise(self) -> Width:  # type: ignore[override]
+        """W, or what it is at most."""
+        table, copies = self.table, 1
+        if table is None and hasattr(self.oracle, "every"):
+            table, copies = self.oracle.every(self.contexts.matrix[: self.fakes]), self.dimension
+        if table is not None:
+            said = np.asarray(table)[:, : self.fakes].reshape(len(table), -1)
+            found = of_table(said)
+        else:
+            independent = bool(getattr(self.oracle, "independent", False))
+            copies = self.dimension if independent else 1
+            shape = self.fakes, self.dimension // copies
+            found = of_oracle(self._least, shape, MONTE_CARLO_DRAWS)
+        return found._replace(value=copies * found.value)
 
     def a_priori(self, group: int, rounds: float, known: Hindsight, clipped: bool) -> float | None:
         """T (1 − 2 E₃(κ r/√T)) + W √T/(n r), ε_t = r/√t; None for a heuristic oracle."""
         if not self.exact:
             return None
-        numbers = self.dimension, self.shift, self.kappa, self.width, self.rate
+        numbers = self.dimension, self.shift, self.kappa, self.noise.value, self.rate
         return bounds.contextual_ftpl(rounds, *numbers)
 
     def save(self, groups: int, features: int) -> dict[str, Any]:
@@ -297,7 +323,7 @@ class ContextualBank(OracleBank):
         return float(np.sum(self._said(costs) * costs))
 
     def _noise_width(self, independent: bool) -> float:
-        """W = E max_f Σ_{x in S} ⟨f(x), Laplace(1)⟩: the noise is symmetric, so it is −E min."""
+        """An estimate of W = E max_f Σ_{x in S} ⟨f(x), Laplace(1)⟩, which ε is tuned by."""
         copies = self.dimension if independent else 1
         shape = (self.fakes, self.dimension // copies)
         table = self.table
@@ -308,7 +334,10 @@ class ContextualBank(OracleBank):
             every = table[:, : self.fakes].reshape(len(table), -1)  # all policies at once
             return float((every @ noise.ravel()).min())
 
-        return -copies * self.expected_minimum(lambda g: g.laplace(size=shape), least)
+        generator = np.random.default_rng(MONTE_CARLO_SEED)
+        draws = MONTE_CARLO_DRAWS if self.exact else HEURISTIC_DRAWS
+        every_least = [least(generator.laplace(size=shape)) for _ in range(draws)]
+        return -copies * float(np.mean(every_least))
 
 
 class Contexts:

@@ -9,12 +9,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupwise.errors import named
+from groupwise.oracles.combinatorial import Assignment, Matroid, SpanningTree, TopK
 from groupwise.oracles.finite import Finite
 from groupwise.oracles.policies import FiniteClass, Sklearn, Stumps
+from groupwise.oracles.rules import Halfspaces, Trees
 from groupwise.oracles.shortest_path import ShortestPath
 
-__all__ = ["Finite", "FiniteClass", "ShortestPath", "Sklearn", "Stumps", "oracle_from_dict"]
-KINDS = {kind.__name__: kind for kind in (Finite, FiniteClass, ShortestPath, Stumps)}
+__all__ = [
+    "Assignment",
+    "Finite",
+    "FiniteClass",
+    "Halfspaces",
+    "Matroid",
+    "ShortestPath",
+    "Sklearn",
+    "SpanningTree",
+    "Stumps",
+    "TopK",
+    "Trees",
+    "oracle_from_dict",
+]
+SAVED = Assignment, Finite, FiniteClass, Halfspaces, ShortestPath, SpanningTree, Stumps, TopK, Trees
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in SAVED}
 
 
 def oracle_from_dict(fields: Mapping[str, Any]) -> Any:

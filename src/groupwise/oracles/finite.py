@@ -120,6 +120,20 @@ class Finite:
         linear_oracles.best(self.action_set.table, cost_vector(costs, self.dimension), best)
         return best.astype(np.int64) if self.integral else best
 
+    def mean_minimum(self) -> float | None:
+        """E min_a ⟨a, u⟩, u uniform on [0, 1]^d, where there is a closed form.
+
+        Of one action, half its entries; of k single coordinates, the least of k numbers, 1/(k + 1).
+
+        >>> Finite(np.eye(3)).mean_minimum()
+        0.25
+        """
+        actions = np.unique(self.action_set.table, axis=0)
+        if len(actions) == 1:
+            return 0.5 * float(actions.sum())
+        single = binary(actions).all() and (actions.sum(axis=1) == 1.0).all()
+        return 1.0 / (len(actions) + 1) if single else None
+
     def to_dict(self) -> dict[str, Any]:
         """The oracle by name, for snapshots."""
         return {"type": "Finite", "actions": self.action_set.table.tolist()}

@@ -232,6 +232,12 @@ class Stumps:
                 "Stumps are on bits: every feature must be 0 or 1. Cut numbers into bits first."
             )
 
+    def every(self, contexts: ArrayLike) -> Vector:
+        """What all policies of one label say: policies × contexts."""
+        bits = context_matrix(contexts).T
+        zeros = np.zeros((1, bits.shape[1]))
+        return np.vstack([zeros, bits, 1.0 - zeros, 1.0 - bits])
+
     def separator(self, features: int) -> Vector:
         """Few contexts on which no two stumps agree: zeros, and rows that spell column numbers."""
         columns = np.arange(1, features + 1)

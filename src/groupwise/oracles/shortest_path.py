@@ -104,29 +104,33 @@ class ShortestPath:
         """The oracle by name, for snapshots; None where JSON cannot keep its nodes."""
         parts = {"edges": tuple(self.edges), "source": self.source, "target": self.target}
         try:
-            return {"type": "ShortestPath", **{name: _plain(part) for name, part in parts.items()}}
+            return {
+                "type": "ShortestPath",
+                **{name: plain_node(part) for name, part in parts.items()},
+            }
         except TypeError:
             return None
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "ShortestPath":
         """The oracle that :meth:`to_dict` wrote."""
-        return cls(*(_node(fields[name]) for name in ("edges", "source", "target")))
+        return cls(*(node_of(fields[name]) for name in ("edges", "source", "target")))
 
 
-def _plain(node: Any) -> Any:
+def plain_node(node: Any) -> Any:
     """A node as JSON keeps it: tuples become lists, which are no nodes themselves."""
     if isinstance(node, np.generic):
         node = node.item()
     if isinstance(node, tuple):
-        return [_plain(part) for part in node]
+        return [plain_node(part) for part in node]
     if node is None or isinstance(node, (str, int, float)):
         return node
     raise TypeError(f"JSON cannot keep the node {node!r}")
 
 
-def _node(plain: Any) -> Any:
-    return tuple(_node(part) for part in plain) if isinstance(plain, list) else plain
+def node_of(plain: Any) -> Any:
+    """The node that :func:`plain_node` made plain."""
+    return tuple(node_of(part) for part in plain) if isinstance(plain, list) else plain
 
 
 def _edges(graph: Any) -> list[Edge]:

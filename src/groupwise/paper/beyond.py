@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from groupwise.errors import ConfigurationError
-from groupwise.paper import ablation, classification, enumeration, lending, routing
+from groupwise.paper import ablation, classification, enumeration, lending, rates, routing
 from groupwise.paper.claims import Outcome, Request, Study, expected
 from groupwise.paper.figures import illustrate
 from groupwise.progress import progress_bar
@@ -20,6 +20,7 @@ STUDIES = {
     "lending": lending.STUDY,
     "enumeration": enumeration.STUDY,
     "ablation": ablation.STUDY,
+    "rates": rates.STUDY,
 }
 
 
@@ -53,6 +54,7 @@ def run(
     write(out / f"{name}.tex", "\n".join(latex(table) for table in outcome.tables))
     count = len(outcome.figures)
     with progress_bar(count, "figures", bool(request.what), "figures", steady=True) as advance:
+        advance(0)
         drawn = list(illustrate(outcome.figures, out, advance=advance))
     files = {"JSON": f"{name}.json", "LaTeX": f"{name}.tex"}
     section = Section(study.title, name, [*outcome.tables, *drawn], files)

@@ -61,6 +61,7 @@ def in_processes(
     With ``what``, a bar says how many are done.
     """
     with progress_bar(len(calls), what, bool(what), unit, steady=True) as advance:
+        advance(0)
         for found in _each(calls, job_count(jobs)):
             advance(1)
             yield found

@@ -97,7 +97,8 @@ def reproduce(
         show(result)
     figures = {result.name: list(figures_of(result)) for result in results}
     every = [figure for some in figures.values() for figure in some]
-    with progress_bar(len(every), "figures", progress, "figures") as advance:
+    with progress_bar(len(every), "figures", progress, "figures", steady=True) as advance:
+        advance(0)
         drawn = illustrate(every, out / FIGURES, f"{FIGURES}/", plan.jobs, advance)
         shown = {illustration.figure.name: illustration for illustration in drawn}
     illustrations = {name: [shown[f.name] for f in some] for name, some in figures.items()}
@@ -133,8 +134,9 @@ def _run(plan: Plan, sources: dict[Experiment, Source], out: Path, progress: boo
     runs = {what: found for what, path in wanted.items() if (found := store.load(path)) is not None}
     missing = [what for what in wanted if what not in runs]
     tasks = [Task(sources[what[0]], *what[1:], plan.settings) for what in missing]
-    with progress_bar(len(wanted), "runs", progress, "seeds") as advance:
-        advance(len(runs))
+    with progress_bar(len(wanted), "runs", progress, "seeds", steady=True) as advance:
+        if runs:
+            advance(len(runs))
         for number, run in run_tasks(tasks, plan.engine, plan.jobs):
             store.save(wanted[missing[number]], run)
             runs[missing[number]] = run

@@ -28,6 +28,7 @@ ROUNDING = 1e-12
 
 PROVED = "proved"
 IN_EXPECTATION = "in expectation"
+SAMPLED = "in expectation, sampled"
 ESTIMATED = "estimated"
 UNCERTAIN = "numerically uncertain"
 VOID = "void"
@@ -145,7 +146,8 @@ def certify(
         status = VACUOUS
     elif any(getattr(learner, "randomised", False) for learner in reduction.learners):
         heuristic = proved is None and reduction.actions
-        status = ESTIMATED if heuristic else IN_EXPECTATION
+        status = SAMPLED if reduction.sampled else IN_EXPECTATION
+        status = ESTIMATED if heuristic else status
     elif total > unit * best:
         status = LOOSE
     else:

@@ -13,8 +13,10 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.regret.hindsight import Factor
 
-KEYS = ("rounds", "regret", "baseline_regret", "certificate", "a_priori")
+KEYS = ("rounds", "regret", "baseline_regret", "certificate")
 """What of a regret table a curve shows."""
+FORESEEN = "a_priori"
+"""The other bound on regret, which may be shown in the place of the certificate."""
 
 
 class Curve(NamedTuple):
@@ -25,8 +27,6 @@ class Curve(NamedTuple):
     regret: Vector
     baseline_regret: Vector
     certificate: Vector
-    a_priori: Vector | None = None
-    """None where it was not taken down."""
 
     def at(self, times: Index) -> "Curve":
         """The curve at other times: as it last was, and zero before its first point.
@@ -36,8 +36,7 @@ class Curve(NamedTuple):
         [0.0, 1.0, 1.0, 3.0]
         """
         place = np.searchsorted(self.time, times, "right")
-        known: Any = (None if x is None else np.concatenate([[0.0], x])[place] for x in self[1:])
-        return Curve(times, *known)
+        return Curve(times, *(np.concatenate([[0.0], values])[place] for values in self[1:]))
 
     def drawn(self) -> "Curve":
         """The curve from zero on, without points at which the group had no new rounds.
@@ -47,10 +46,9 @@ class Curve(NamedTuple):
         [0.0, 1.0, 3.0]
         """
         moved = np.diff(self.rounds, prepend=0.0) > 0.0
-        known: Any = (
-            None if x is None else np.concatenate([np.zeros(1, x.dtype), x[moved]]) for x in self
+        return Curve(
+            *(np.concatenate([np.zeros(1, values.dtype), values[moved]]) for values in self)
         )
-        return Curve(*known)
 
 
 class Recorder:
@@ -71,17 +69,22 @@ class Recorder:
         """Add a point for every group of a table as it is after ``time`` rows."""
         for row in table:
             self._points.setdefault(row["group"], []).append(
-                [time, *(np.nan if row.get(key) is None else row[key] for key in KEYS)]
+                [time, *(np.nan if row.get(k) is None else row[k] for k in (*KEYS, FORESEEN))]
             )
 
-    def curves(self) -> dict[str, Curve]:
-        """The curve of every group, with a point for each table that it was in."""
+    def curves(self, bound: str = "certificate") -> dict[str, Curve]:
+        """The curve of every group, with a point for each table that it was in.
+
+        ``bound`` says what is in the place of the certificate: that, or "a_priori".
+        """
+        place = 1 + (*KEYS, FORESEEN).index(bound)
         columns = {
             group: np.ascontiguousarray(np.array(points).T)
             for group, points in self._points.items()
         }
         return {
-            group: Curve(found[0].astype(np.int64), *found[1:]) for group, found in columns.items()
+            group: Curve(found[0].astype(np.int64), found[1], found[2], found[3], found[place])
+            for group, found in columns.items()
         }
 
 
