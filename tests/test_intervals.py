@@ -123,9 +123,9 @@ def test_the_numbers_are_those_of_the_definition(kind, late):
     rng = np.random.default_rng(1)
 
     def settle(one):
-        ticket, ends, y = waiting.pop(one)
+        ticket, (low, high), y = waiting.pop(one)
         ours.learn(ticket, y)
-        plain.learn(ticket.groups, ticket.play.prediction, *ends, (y - LOW) / (HIGH - LOW))
+        plain.learn(ticket.groups, ticket.play.prediction, low, high, (y - LOW) / (HIGH - LOW))
 
     for row, y in zip(frame.to_dict("records"), labels.tolist(), strict=True):
         ticket = ours.predict(row)
@@ -504,8 +504,9 @@ def test_shares_of_any_kind_are_saved(kind, tmp_path):
     ours = gw.Groupwise([], intervals=gw.Intervals(kind(0.75), kind(0.5)))
     ours.save(tmp_path / "model.gw")
     assert gw.load(tmp_path / "model.gw").intervals == gw.Intervals(0.75, 0.5)
+    too_much: Any = np.float32("inf")
     with pytest.raises(ConfigurationError, match="between 0 and 1"):
-        gw.Intervals(np.float32("inf"))
+        gw.Intervals(too_much)
 
 
 def test_both_layers_at_once_are_refused():
