@@ -306,7 +306,8 @@ def test_a_ticket_whose_interval_was_changed_is_not_ours():
 @st.composite
 def ranges(draw):
     number = st.floats(-1e12, 1e12, allow_subnormal=False)
-    low, width = draw(number), draw(st.floats(1e-9, 1e12))
+    unit = 10.0 ** draw(st.integers(-120, 120))
+    low, width = unit * draw(number), unit * draw(st.floats(1e-9, 1e12))
     return (low, low + width) if low < low + width else (0.0, width)
 
 
@@ -547,4 +548,23 @@ def test_predictions_from_elsewhere_are_numbers(predictions, match):
     labels = np.array([1.0, 2.0])
     with pytest.raises(ConfigurationError, match=match):
         around.add(["all"], np.arange(3), one, np.ones(2), np.array(predictions), labels)
+    assert not list(around.table())
+
+
+@pytest.mark.parametrize(
+    ("indptr", "weights", "match"),
+    [
+        ([0, 1, 9], [1.0, 1.0], "indptr"),
+        ([0, 1, 1], [1.0, 1.0], "indptr"),
+        ([1, 1, 2], [1.0, 1.0], "indptr"),
+        ([0, 3, 2], [1.0, 1.0], "indptr"),
+        ([0, 1, 2], [1.0], "indptr"),
+        ([0, 1, 2], [1.0, math.nan], "Weights"),
+        ([0, 1, 2], [1.0, 2.0], "Weights"),
+    ],
+)
+def test_groups_from_elsewhere_are_those_of_the_rows(indptr, weights, match):
+    around, one = Around(0.9, gw.losses.Square(0, 10)), np.zeros(2, dtype=np.int64)
+    with pytest.raises(ConfigurationError, match=match):
+        around.add(["all"], np.array(indptr), one, np.array(weights), np.ones(2), np.ones(2))
     assert not list(around.table())

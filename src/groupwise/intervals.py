@@ -252,6 +252,11 @@ class Around:
         """
         if not labels.shape == predictions.shape == (indptr.size - 1,):
             raise ConfigurationError("Give a prediction and a label for every row.")
+        steps = np.diff(indptr, prepend=0, append=groups.size)
+        if (steps < 0).any() or steps[0] or steps[-1] or weights.shape != groups.shape:
+            raise ConfigurationError("indptr does not say which groups and weights are whose.")
+        if not ((weights >= 0.0) & (weights <= 1.0)).all():
+            raise ConfigurationError("Weights are from 0 to 1.")
         if not np.isfinite(predictions).all():
             row = int(np.argmin(np.isfinite(predictions)))
             raise ConfigurationError(f"Prediction {row} is {predictions[row]}: give numbers.")
