@@ -18,12 +18,14 @@ import pytest
 
 from groupwise.files.source import opened
 from tests.cli.commands import invoke, predictions_of, refused, succeed
+from tests.few import few
 from tests.files.zoo import csv, excel, objects, parquet, plain, sqlite
 
 
 @pytest.fixture(autouse=True)
 def no_figures(monkeypatch):
-    """Pages take longest, and other tests look at them."""
+    """Pages and curves take longest, and other tests look at them."""
+    monkeypatch.setattr("groupwise.files.run.points", lambda groups, features: 2)
     monkeypatch.setattr("groupwise.files.run.run_page", lambda finished: "<p>")
     monkeypatch.setattr("groupwise.files.run.compare_page", lambda compared: "<p>")
 
@@ -111,7 +113,7 @@ def test_a_line_that_says_what_stands_between_cells(tmp_path):
     assert cells_of(tmp_path, "s.csv", b"\nsep=;\r\n" + csv(plain(), sep=";")) == expected
 
 
-@pytest.mark.parametrize("mark", ["?", "-", ".", "None", "NULL", "#N/A", "<NA>"])
+@pytest.mark.parametrize("mark", few(["?", "None", "-", ".", "NULL", "#N/A", "<NA>"], 2))
 def test_what_stands_for_a_missing_number(mark, tmp_path):
     """In a column of numbers; among texts it is one."""
     frame = plain().astype({"age": object})
@@ -415,6 +417,7 @@ def test_truths_are_0_and_1_where_a_database_had_them_so(tmp_path):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.slow
 def test_the_same_from_workbook_table_and_text(tmp_path):
     """Numbers stored as text in a workbook are the numbers that they are elsewhere."""
     found = []

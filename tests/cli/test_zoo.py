@@ -11,7 +11,8 @@ from tests.files.zoo import ANIMALS, BAD, KINDS, ROWS, csv, excel, parquet, sqli
 
 @pytest.fixture(autouse=True)
 def no_figures(monkeypatch):
-    """Pages take longest, and other tests look at them."""
+    """Pages and curves take longest, and other tests look at them."""
+    monkeypatch.setattr("groupwise.files.run.points", lambda groups, features: 2)
     monkeypatch.setattr("groupwise.files.run.run_page", lambda finished: "<p>")
 
 

@@ -6,6 +6,7 @@ import io
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pytest
 
 from groupwise.files.predictions import guarded, joined, prediction_file
 from groupwise.groups import Groups, by
@@ -55,3 +56,14 @@ def test_nothing_begins_as_a_formula_does():
     for text in ("=1", "+1", "-1", "@a", "\tx", "\rx"):
         assert guarded(text) == f"'{text}"
     assert guarded("a=1") == "a=1"
+
+
+def test_what_fails_before_its_first_rows_leaves_nothing():
+    """On standard output a heading would look like a result."""
+    file = io.BytesIO()
+    with pytest.raises(ValueError, match="no row"), prediction_file(file, ["prediction"]):
+        raise ValueError("no row")
+    assert file.getvalue() == b""
+    with prediction_file(file, ["prediction"]):
+        pass
+    assert file.getvalue().decode().splitlines() == ["row,prediction,groups"]

@@ -87,7 +87,8 @@ PastText = Annotated[
     typer.Option(
         "--past",
         metavar="TEXT",
-        help="What of the label's past is a feature, such as 'store: hour, hour & weekday': of "
+        help="What of the label's past is a feature, such as 'store: time hour, time hour & "
+        "time weekday': of "
         "which streams, and by which levels; all for that of the whole file, none for none. "
         "Without it, proposed where --order is given and --features is not.",
         show_default=False,

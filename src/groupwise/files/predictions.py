@@ -37,11 +37,18 @@ def prediction_file(
     kinds["groups"] = pa.string()
     header = io.StringIO()
     csv.writer(header, lineterminator="\n").writerow(kinds)
-    file.write(header.getvalue().encode())
+    heading = header.getvalue().encode()
+
+    def begin() -> None:  # with the first rows: what fails before them leaves nothing
+        nonlocal heading
+        file.write(heading)
+        heading = b""
+
     schema, options = pa.schema(kinds), arrow.WriteOptions(include_header=False)
     with arrow.CSVWriter(file, schema, write_options=options) as writer:
 
         def write(numbers: Any, predictions: Vector, *rest: Any) -> None:
+            begin()
             if label == "text":
                 rest = (guarded_all(rest[0]), *rest[1:])
             figures = (
@@ -51,6 +58,7 @@ def prediction_file(
             writer.write_table(pa.table(columns, schema=schema))
 
         yield write
+        begin()
 
 
 def is_formula(text: str) -> bool:

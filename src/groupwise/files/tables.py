@@ -76,7 +76,7 @@ def title_of(group: str, longest: int = NAME) -> str:
     """A group's name as people read it; a long one without its middle, as both ends tell it.
 
     >>> title_of("health=excellent & limitation=no", 24)
-    'health=excell…itation=no'
+    'health=excelle…tation=no'
     """
     name = EVERYBODY if group == ALWAYS_ON else shown(group, 10 * longest)
     if len(name) <= longest:
