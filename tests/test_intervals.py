@@ -86,6 +86,8 @@ class Plain:
     def ends(self, awake, p):
         known = [(self.groups[g], w) for g, w in awake.items() if g in self.groups]
         u = self.rate * sum(w * (own["M"] - self.alpha * own["T"]) for own, w in known)
+        if u < -1.0:
+            return 1.0, 0.0
         half = self.base(awake)[0] * (math.exp(u) if u > 0.0 else 1.0 + u)
         return max(p - half, 0.0), min(p + half, 1.0)
 
@@ -492,6 +494,20 @@ def test_in_a_widened_range_the_first_interval_is_all_and_the_excess_is_bounded(
     arrays["intervals.missed"][:] = arrays["intervals.rounds"][:] = 28.0 / 0.05 / 0.9 + 1e-6
     arrays["intervals.width"][:] = 0.0
     assert gw.Groupwise.restored(header, arrays).predict({"x": 1.0}).interval == (0.0, 1e30)
+
+
+def test_below_the_least_excess_an_interval_is_empty_however_narrow_it_would_be():
+    """Where all errors are 0 the base is 2⁻⁴⁰: a little of it below 0 is lost beside p."""
+    ours = gw.Groupwise([], gw.learners.Ridge(), intervals=gw.Intervals(0.5, 0.5))
+    for _ in range(20):
+        ours.learn_one({"x": 1.0}, 0.75)
+    header, arrays = ours.contents()
+    arrays["intervals.scale"][:] = arrays["intervals.missed"][:] = 0.0
+    arrays["intervals.width"][:] = 0.0
+    for rounds, there in ((4.0, True), (4.0 + 2.0**-13, False), (5.0, False)):
+        arrays["intervals.rounds"][:] = rounds
+        ticket = gw.Groupwise.restored(header, arrays).predict({"x": 1.0})
+        assert (ticket.interval is not None) == there
 
 
 def test_widths_of_tiny_weights_in_tiny_units_are_numbers():

@@ -104,6 +104,8 @@ def _around(place, p, base, excess):
     """The ends around p, cut to the range: base · e^(η excess) away, or base · (1 + η excess)."""
     low, high = place.parameters[LOW], place.parameters[HIGH]
     shift = place.parameters[RATE] * excess
+    if shift < -1.0:  # empty, even where so small a width would be lost beside p
+        return high, low
     half = base * (math.exp(min(shift, 64.0)) if shift > 0.0 else 1.0 + shift)
     centre = clipped(p, low, high)
     return max(centre - half, low), min(centre + half, high)
