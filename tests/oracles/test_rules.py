@@ -73,6 +73,14 @@ def test_halfspaces_cut_off_what_can_be_cut_off(name):
         assert len(found) == 104  # threshold functions of three variables
 
 
+def test_halfspaces_at_the_ends_of_what_doubles_hold():
+    """The corners of a square are cut off alike, whatever its size."""
+    square = np.array(list(itertools.product([0.0, 1.0], repeat=2)))
+    wanted = sorted(Halfspaces().every(square).tolist())
+    for size in (1e-300, 1e-200, 1e200, 1e300):
+        assert sorted(Halfspaces().every(size * square).tolist()) == wanted
+
+
 def test_the_best_halfspace_says_what_it_cost():
     oracle, points = Halfspaces(), POINTS["grid"]
     table, generator = oracle.every(points), np.random.default_rng(3)

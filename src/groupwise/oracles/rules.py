@@ -17,6 +17,12 @@ WIDEST = 3
 """Halfspaces are of so many features at most: their number grows like contexts to that power."""
 
 
+ROUNDING = 1e-12
+"""A value that is a larger share of its terms than this has the sign that doubles give it."""
+HUGE = 1e100
+"""Nor are features larger there: what underflows in their functions is nothing then."""
+
+
 @dataclass(frozen=True)
 class TreePolicy:
     """A bit to ask first and a stump for either answer, for every label: (bit, if 0, if 1).
@@ -200,12 +206,13 @@ class Halfspaces:
         key = (matrix + 0.0).tobytes()
         if key not in self._known:
             points = [[Fraction(value) for value in row] for row in matrix.tolist()]
-            found: dict[tuple[int, ...], HalfspacePolicy] = {}
+            found: dict[bytes, HalfspacePolicy] = {}
             for functions, last, said in _cuts(points, list(range(len(points)))):
-                found.setdefault(said, HalfspacePolicy(functions, last))
+                found.setdefault(said.tobytes(), HalfspacePolicy(functions, last))
             if len(self._known) > 64:
                 self._known.clear()
-            self._known[key] = np.array(list(found), dtype=np.float64), list(found.values())
+            table = np.frombuffer(b"".join(found), dtype=np.int8).reshape(len(found), len(points))
+            self._known[key] = table.astype(np.float64), list(found.values())
         return self._known[key]
 
     def to_dict(self) -> dict[str, Any]:
@@ -217,24 +224,36 @@ def _cuts(points: list[list[Fraction]], some: list[int]) -> Any:
     """All ways to cut some of the points: the functions, the side of what is on them, who is 1."""
     basis = _spanning(points, some)
     for last in (False, True):  # nothing is cut off
-        yield (), last, tuple(int(last) for _ in points)
+        yield (), last, np.full(len(points), last, dtype=np.int8)
     size = len(basis) - 1  # of the flat that the points lie in
     if size < 1:
         return
+    rough = np.array([[float(value) for value in (*point, 1)] for point in points])
     for through in itertools.combinations(some, size):
         flat = _plane(points, through, basis)
         if flat is None:
             continue
-        value = [sum((w * v for w, v in zip(flat, p, strict=False)), flat[-1]) for p in points]
-        on = [i for i in some if value[i] == 0]
+        signs = _signs(points, rough, flat)
+        on = [i for i in some if signs[i] == 0]
+        inner = list(_cuts(points, on))
         for sign in (1, -1):
             own = tuple(sign * part for part in flat)
-            for functions, last, inner in _cuts(points, on):
-                said = tuple(
-                    inner[i] if value[i] == 0 else int(sign * value[i] > 0)
-                    for i in range(len(points))
-                )
+            for functions, last, within in inner:
+                said = np.where(signs == 0, within, sign * signs > 0).astype(np.int8)
                 yield (own, *functions), last, said
+
+
+def _signs(points: list[list[Fraction]], rough: Vector, flat: tuple[Fraction, ...]) -> Any:
+    """On which side of a plane every point is: by doubles where they tell, else exactly."""
+    largest = max(map(abs, flat))
+    parts = np.array([float(part / largest) for part in flat])
+    value, most = rough @ parts, np.abs(rough) @ np.abs(parts)
+    signs = np.sign(value).astype(np.int8)
+    told = (np.abs(value) > ROUNDING * most) & (np.abs(rough) < HUGE).all(axis=1)
+    for i in np.flatnonzero(~told).tolist():
+        exact = sum((w * v for w, v in zip(flat, points[i], strict=False)), flat[-1])
+        signs[i] = (exact > 0) - (exact < 0)
+    return signs
 
 
 def _spanning(points: list[list[Fraction]], some: list[int]) -> list[int]:
