@@ -2,6 +2,7 @@
 
 import json
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 import groupwise as gw
 from groupwise.errors import ConfigurationError, GroupwiseError, SnapshotError
-from groupwise.intervals import ends_of
+from groupwise.intervals import Around, ends_of
 from groupwise.kernels import intervals as kernels
+from groupwise.snapshot import widened
 from groupwise.ticket import Ticket
 from tests.few import few
 
@@ -81,14 +83,16 @@ class Plain:
         largest = max(own["k"] * own["s"] for own, _ in known)
         return max(base / total, 2**-40), max(scale / total, 2**-40), max(largest, 2**-40)
 
-    def half(self, awake):
+    def ends(self, awake, p):
         known = [(self.groups[g], w) for g, w in awake.items() if g in self.groups]
         u = self.rate * sum(w * (own["M"] - self.alpha * own["T"]) for own, w in known)
-        return self.base(awake)[0] * (math.exp(u) if u > 0.0 else 1.0 + u)
+        if u < -1.0:
+            return 1.0, 0.0
+        half = self.base(awake)[0] * (math.exp(u) if u > 0.0 else 1.0 + u)
+        return max(p - half, 0.0), min(p + half, 1.0)
 
-    def learn(self, awake, p, half, y):
+    def learn(self, awake, p, low, high, y):
         base, scale, largest = self.base(awake)
-        low, high = max(p - half, 0.0), min(p + half, 1.0)
         missed, error = not low <= y <= high, abs(y - p)
 
         def pinball(b):
@@ -121,15 +125,15 @@ def test_the_numbers_are_those_of_the_definition(kind, late):
     rng = np.random.default_rng(1)
 
     def settle(one):
-        ticket, half, y = waiting.pop(one)
+        ticket, (low, high), y = waiting.pop(one)
         ours.learn(ticket, y)
-        plain.learn(ticket.groups, ticket.play.prediction, half, (y - LOW) / (HIGH - LOW))
+        plain.learn(ticket.groups, ticket.play.prediction, low, high, (y - LOW) / (HIGH - LOW))
 
     for row, y in zip(frame.to_dict("records"), labels.tolist(), strict=True):
         ticket = ours.predict(row)
-        half = plain.half(ticket.groups)
-        assert ticket.play.after == pytest.approx(half, rel=1e-9)
-        waiting.append((ticket, half, y))
+        ends = plain.ends(ticket.groups, ticket.play.prediction)
+        assert tuple(ticket.play.after) == pytest.approx(ends, rel=1e-9, abs=1e-12)
+        waiting.append((ticket, ends, y))
         while len(waiting) > late:
             settle(int(rng.integers(len(waiting))))
     while waiting:
@@ -292,41 +296,44 @@ def test_tickets_keep_their_interval_in_a_file(tmp_path):
 def test_a_ticket_whose_interval_was_changed_is_not_ours():
     ours = model()
     fields = json.loads(ours.predict(rows(1).to_dict("records")[0]).to_json())
-    fields["play"]["after"] *= 2.0
+    fields["play"]["after"][1] /= 2.0
     with pytest.raises(GroupwiseError, match="was not issued"):
         ours.learn(Ticket.from_json(json.dumps(fields)), 1.0)
-    fields["play"]["after"] = "wide"
-    with pytest.raises(GroupwiseError, match="not a ticket"):
-        Ticket.from_json(json.dumps(fields))
+    for wrong in ("wide", 0.5, [0.5], [0.1, 0.2, 0.3], [0.1, "wide"], [[0.1], [0.2]]):
+        fields["play"]["after"] = wrong
+        with pytest.raises(GroupwiseError, match="not a ticket"):
+            Ticket.from_json(json.dumps(fields))
 
 
 @st.composite
 def ranges(draw):
     number = st.floats(-1e12, 1e12, allow_subnormal=False)
-    low, width = draw(number), draw(st.floats(1e-9, 1e12))
+    unit = 10.0 ** draw(st.integers(-120, 120))
+    low, width = unit * draw(number), unit * draw(st.floats(1e-9, 1e12))
     return (low, low + width) if low < low + width else (0.0, width)
 
 
 @settings(max_examples=400, deadline=None)
 @given(ranges(), st.floats(0.0, 1.0), st.floats(0.0, 0.6))
 def test_a_label_is_inside_where_its_scaled_self_is(span, p, half):
-    """y is from low to high as shown ⟺ scaled it is within half of p: for the doubles next to."""
+    """y is from low to high as shown ⟺ scaled it is from first to last: for the doubles next to."""
     loss = gw.losses.Square(*span)
-    low, high = ends_of(loss, np.array([p]), np.array([half]))[0].tolist()
-    for end in (low, high):
+    first, last = max(p - half, 0.0), min(p + half, 1.0)
+    low, high = ends_of(loss, np.array([[first, last]]))[0].tolist()
+    near = loss.decode(first), loss.decode(last)
+    for end in near if math.isnan(low) else (low, high):
         beside = [end]
         for to in (-math.inf, math.inf):
             beside.append(float(np.nextafter(end, to)))
             beside.append(float(np.nextafter(beside[-1], to)))
         for y in beside:
             if loss.low <= y <= loss.high:
-                inside = max(p - half, 0.0) <= loss.encode(y) <= min(p + half, 1.0)
-                assert inside == (low <= y <= high)
+                assert (first <= loss.encode(y) <= last) == (low <= y <= high)
 
 
 def test_ends_of_a_range_are_its_own():
     for low, high in ((0.1, 0.3), (-1e9, 1e-3), (1e15, 1e15 + 2.0)):
-        found = ends_of(gw.losses.Square(low, high), np.array([0.4]), np.array([1.0]))
+        found = ends_of(gw.losses.Square(low, high), np.array([[0.0, 1.0]]))
         assert found[0].tolist() == [low, high]
 
 
@@ -356,8 +363,6 @@ def test_where_nobody_is_awake_there_is_no_interval():
 
 
 def test_widened_ranges_go_on():
-    from groupwise.snapshot import widened
-
     ours, frame = model(), rows(300)
     ours.replay(frame.assign(y=labels_of("random", frame)), "y")
     wider = widened(ours, -100.0, 200.0)
@@ -445,3 +450,137 @@ def test_arrays_have_intervals_too():
 def test_an_interval_covers_the_range_before_its_excess_is_too_large():
     """What the bound on the excess stands on: a base is at least 2⁻⁴⁰, and 28 > 40 ln 2."""
     assert kernels.LEAST * math.exp(28.0) > 1.0
+
+
+@pytest.mark.parametrize("label", [1e15, 1e15 + 2.0])
+def test_an_interval_between_two_doubles_is_empty_everywhere(label):
+    """Labels are eighths there: an interval may have none in it, which is then not shown at all."""
+    loss, frame = gw.losses.Square(1e15, 1e15 + 2.0), rows(300)
+    loop, whole, ends = model(loss=loss), model(loss=loss), []
+    for row in frame.to_dict("records"):
+        ticket = loop.predict(row)
+        ends.append(issued(ticket))
+        loop.learn(ticket, label)
+    found = ends_in(whole.replay(frame.assign(y=label), "y"))
+    assert found.tobytes() == np.array(ends).tobytes()
+    one = ends_of(loss, np.array([[0.51, 0.52], [0.5, 0.52]]))
+    assert np.isnan(one[0]).all()
+    assert one[1].tolist() == [1e15 + 1.0, 1e15 + 1.0]
+
+
+@pytest.mark.parametrize("clip", [True, False])
+def test_a_ticket_from_before_its_range_was_widened_is_counted_as_it_was_issued(clip):
+    ours = gw.Groupwise([], loss=gw.losses.Square(0, 10), intervals=0.9, clip=clip)
+    for x in (0.4, 0.6, 0.5):
+        ours.learn_one({"x": x}, 10.0 * x)
+    tickets = [ours.predict({"x": x}) for x in (0.5, 30.0, -30.0)]
+    for ticket, label in zip(tickets, (12.0, 12.0, -3.0), strict=True):
+        assert ticket.interval is not None
+        wider = widened(ours, -100.0, 200.0)
+        wider.learn(ticket, label)
+        found, before = wider.coverage()["always_on"], ours.coverage()["always_on"]
+        assert found["missed"] == before["missed"] + 1.0
+        width = found["mean_width"] * 4.0 - before["mean_width"] * 3.0
+        assert width == pytest.approx(ticket.interval[1] - ticket.interval[0], abs=1e-9)
+
+
+def test_in_a_widened_range_the_first_interval_is_all_and_the_excess_is_bounded():
+    """A base is a share of the range at least: 28 > ln 2⁴⁰ in any, however much wider it is."""
+    ours = widened(gw.Groupwise([], loss=gw.losses.Square(0, 1), intervals=0.9), 0.0, 1e30)
+    assert ours.predict({"x": 1.0}).interval == (0.0, 1e30)
+    for _ in range(3_000):
+        ours.learn(ticket := ours.predict({"x": 1.0}), min(max(ticket.prediction, 0.0), 1e30))
+    header, arrays = ours.contents()
+    arrays["intervals.missed"][:] = arrays["intervals.rounds"][:] = 28.0 / 0.05 / 0.9 + 1e-6
+    arrays["intervals.width"][:] = 0.0
+    assert gw.Groupwise.restored(header, arrays).predict({"x": 1.0}).interval == (0.0, 1e30)
+
+
+def test_below_the_least_excess_an_interval_is_empty_however_narrow_it_would_be():
+    """Where all errors are 0 the base is 2⁻⁴⁰: a little of it below 0 is lost beside p."""
+    ours = gw.Groupwise([], gw.learners.Ridge(), intervals=gw.Intervals(0.5, 0.5))
+    for _ in range(20):
+        ours.learn_one({"x": 1.0}, 0.75)
+    header, arrays = ours.contents()
+    arrays["intervals.scale"][:] = arrays["intervals.missed"][:] = 0.0
+    arrays["intervals.width"][:] = 0.0
+    for rounds, there in ((4.0, True), (4.0 + 2.0**-13, False), (5.0, False)):
+        arrays["intervals.rounds"][:] = rounds
+        ticket = gw.Groupwise.restored(header, arrays).predict({"x": 1.0})
+        assert (ticket.interval is not None) == there
+
+
+def test_widths_of_tiny_weights_in_tiny_units_are_numbers():
+    ours = gw.Groupwise([gw.weight("w")], loss=gw.losses.Square(0.0, 1e-130), intervals=0.9)
+    ours.learn_one({"w": 1e-300, "x": 1.0}, 5e-131)
+    assert 1e130 * ours.coverage()["w"]["mean_width"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, Fraction])
+def test_shares_of_any_kind_are_saved(kind, tmp_path):
+    ours = gw.Groupwise([], intervals=gw.Intervals(kind(0.75), kind(0.5)))
+    ours.save(tmp_path / "model.gw")
+    assert gw.load(tmp_path / "model.gw").intervals == gw.Intervals(0.75, 0.5)
+    too_much: Any = np.float32("inf")
+    with pytest.raises(ConfigurationError, match="between 0 and 1"):
+        gw.Intervals(too_much)
+
+
+def test_both_layers_at_once_are_refused():
+    X, y, members = np.ones((4, 1)), np.array([0.0, 1.0, 1.0, 0.0]), np.ones((4, 1))
+    both: dict[str, Any] = {"loss": gw.losses.Log(), "recalibrate": True, "intervals": 0.9}
+    with pytest.raises(ConfigurationError, match="numbers of a known range"):
+        gw.replay(X, y, members, **both)
+    with pytest.raises(ConfigurationError, match="numbers of a known range"):
+        gw.Groupwise([], **both)
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [("width", 1e9), ("rounds", 1e-320), ("scale", 2.0), ("ratio", 11.0), ("regret", 1e9)],
+)
+def test_sums_that_cannot_be_are_refused(name, bad):
+    ours, frame = model(), rows(50)
+    ours.replay(frame.assign(y=labels_of("random", frame)), "y")
+    header, arrays = ours.contents()
+    arrays[f"intervals.{name}"].flat[0] = bad
+    with pytest.raises(ValueError, match="beyond"):
+        gw.Groupwise.restored(header, arrays)
+
+
+def test_a_text_about_other_labels_has_no_interval():
+    fields = json.loads(model().predict(rows(1).to_dict("records")[0]).to_json())
+    for loss in (gw.losses.Hamming(3), gw.losses.Log(), gw.losses.Unbounded()):
+        read = Ticket.from_json(json.dumps(fields | {"loss": loss.to_dict()}))
+        assert read.interval is None
+
+
+@pytest.mark.parametrize(
+    ("predictions", "match"),
+    [([1.0, math.nan], "Prediction 1 is nan"), ([math.inf, 1.0], "Prediction 0"), ([1.0], "every")],
+)
+def test_predictions_from_elsewhere_are_numbers(predictions, match):
+    around, one = Around(0.9, gw.losses.Square(0, 10)), np.zeros(2, dtype=np.int64)
+    labels = np.array([1.0, 2.0])
+    with pytest.raises(ConfigurationError, match=match):
+        around.add(["all"], np.arange(3), one, np.ones(2), np.array(predictions), labels)
+    assert not list(around.table())
+
+
+@pytest.mark.parametrize(
+    ("indptr", "weights", "match"),
+    [
+        ([0, 1, 9], [1.0, 1.0], "indptr"),
+        ([0, 1, 1], [1.0, 1.0], "indptr"),
+        ([1, 1, 2], [1.0, 1.0], "indptr"),
+        ([0, 3, 2], [1.0, 1.0], "indptr"),
+        ([0, 1, 2], [1.0], "indptr"),
+        ([0, 1, 2], [1.0, math.nan], "Weights"),
+        ([0, 1, 2], [1.0, 2.0], "Weights"),
+    ],
+)
+def test_groups_from_elsewhere_are_those_of_the_rows(indptr, weights, match):
+    around, one = Around(0.9, gw.losses.Square(0, 10)), np.zeros(2, dtype=np.int64)
+    with pytest.raises(ConfigurationError, match=match):
+        around.add(["all"], np.array(indptr), one, np.array(weights), np.ones(2), np.ones(2))
+    assert not list(around.table())

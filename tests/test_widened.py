@@ -89,5 +89,8 @@ def test_a_range_is_only_widened():
     model = gw.Groupwise([], loss=gw.losses.Square(0.0, 10.0))
     with pytest.raises(ConfigurationError, match="only widened"):
         widened(model, 1.0, 20.0)
+    tiny = gw.Groupwise([], loss=gw.losses.Square(0.0, 1e-130))
+    with pytest.raises(ConfigurationError, match="begin a new model"):
+        widened(tiny, 0.0, 1e130)
     with pytest.raises(ConfigurationError, match="no range to widen"):
         widened(gw.Groupwise([], loss=gw.losses.Log()), 0.0, 2.0)

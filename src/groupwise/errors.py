@@ -93,6 +93,8 @@ def is_finite(value: Any, kind: Any = Real) -> bool:
     """
     if not isinstance(value, kind) or isinstance(value, bool):
         return False
+    if hasattr(value, "item"):  # numpy's may be too short for the bounds
+        value = value.item()
     return bool(-sys.float_info.max <= value <= sys.float_info.max)
 
 

@@ -15,13 +15,15 @@ from groupwise.errors import ConfigurationError, is_finite
 from groupwise.kernels import intervals as kernels
 from groupwise.kernels.stretch import addressed
 from groupwise.losses import Loss
-from groupwise.protocols import Awake, Layered
+from groupwise.protocols import Awake, Ends, Layered
 from groupwise.regret.printed import Printed
 from groupwise.regret.table import in_order
 from groupwise.store import Store
 from groupwise.stream import Outcome, Work
 
 FASTEST = 1.0
+ROUNDING = 1e-6
+"""By which share a sum over rounds may be off."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,10 @@ class Intervals:
 
         ŷ ± b (1 + η u),   u = Σ w (M_g − α T_g),   α = 1 − coverage,
 
-    cut to the range of the labels. T_g are the rounds of a group and M_g those of them whose label
-    was outside of what was issued. For u > 0 the factor is e^(ηu); below −1/η the interval is
-    empty. The *base* b mixes those of the awake groups, κ_g σ_g, by AdaNormalHedge on the pinball
-    loss: σ_g is the mean of the group's recent errors |y − ŷ| and κ_g follows their
+    with ŷ and both ends cut to the range of the labels. T_g are the rounds of a group and M_g those
+    of them whose label was outside of what was issued. For u > 0 the factor is e^(ηu); below −1/η
+    the interval is empty. The *base* b mixes those of the awake groups, κ_g σ_g, by AdaNormalHedge
+    on the pinball loss: σ_g is the mean of the group's recent errors |y − ŷ| and κ_g follows their
     (1 − α)-quantile in that unit. What a label says of bases and of misses counts when it comes.
 
     Parameters
@@ -50,9 +52,9 @@ class Intervals:
     ---------
     At every moment and for every group, M_g / T_g − α = θ_g / T_g with θ_g = M_g − α T_g, which is
     what widens and narrows its intervals: ``model.coverage()`` shows it as ``excess``. It cannot
-    run away. Where u ≥ ln(2⁴⁰) / η an interval covers the whole range and no label is missed; where
-    u < −1/η it is empty and every label is. With n groups awake at most, after T rounds whose
-    labels come at once,
+    run away. As b is 2⁻⁴⁰ of the range at least, where u ≥ 28/η an interval covers all of it and no
+    label is missed; where u < −1/η it is empty and every label is. With n groups awake at most,
+    after T rounds whose labels come at once,
 
         Σ_g θ_g² ≤ T (n + 2 max(28 (1 − α), α) / η),
 
@@ -78,6 +80,8 @@ class Intervals:
             raise ConfigurationError(
                 f"rate must be a number above 0, and at most {FASTEST:g}, not {self.rate!r}."
             )
+        for name in ("coverage", "rate"):  # as files keep them
+            object.__setattr__(self, name, float(getattr(self, name)))
 
 
 def as_intervals(intervals: Any, loss: Loss) -> Intervals | None:
@@ -96,29 +100,29 @@ def as_intervals(intervals: Any, loss: Loss) -> Intervals | None:
     return Intervals(intervals)
 
 
-def ends_of(loss: Loss, predictions: Vector, halves: Vector) -> Vector:
-    """The ends of intervals ŷ ± half, all scaled, in the label's units; NaN where one is empty.
+def ends_of(loss: Loss, issued: Vector) -> Vector:
+    """The scaled ends of intervals in the label's units; NaN where one is empty.
 
     A label is from the first to the last of them exactly where its round counts as covered.
     """
-    out = np.empty((predictions.size, 2))
+    out = np.empty(issued.shape)
     ranges = loss.advice_range, loss.reach
     low, span = float(loss.low), float(loss.high - loss.low)
     scaled, reach = (tuple(map(float, one)) for one in ranges)
-    kernels.ends(predictions, halves, scaled, reach, low, span, out)
+    kernels.unscaled(issued, scaled, reach, low, span, out)
     return out
 
 
 def interval_of(loss: Loss, play: Any) -> tuple[float, float] | None:
     """The interval of a play in the label's units; None where it has none, or an empty one."""
-    if not isinstance(play, Layered) or not isinstance(play.after, float):
+    if not loss.intervals or not isinstance(play, Layered) or not isinstance(play.after, Ends):
         return None
-    low, high = ends_of(loss, np.array([play.prediction]), np.array([play.after]))[0].tolist()
+    low, high = ends_of(loss, np.array([play.after]))[0].tolist()
     return (low, high) if low <= high else None
 
 
 class IntervalLayer:
-    """A half-width for every prediction, which stays as it is."""
+    """An interval around every prediction, which stays as it is."""
 
     prefix: ClassVar[str] = "intervals."
     bins = None
@@ -128,9 +132,9 @@ class IntervalLayer:
         parameters = np.array([1.0 - kind.coverage, kind.rate, *loss.advice_range])
         self.widths = Store(kernels.WIDTHS, parameters=parameters)
 
-    def issue(self, number: int, awake: Awake, p: float) -> tuple[float, float]:
-        """The prediction and half the width. Changes nothing."""
-        return p, float(kernels.issue(self.widths.address, addressed(awake)))
+    def issue(self, number: int, awake: Awake, p: float) -> tuple[float, Ends]:
+        """The prediction and the ends of its interval, scaled. Changes nothing."""
+        return p, Ends(*kernels.issue(self.widths.address, addressed(awake), p))
 
     def learn(
         self,
@@ -142,15 +146,15 @@ class IntervalLayer:
         stands_for: float,
     ) -> None:
         """Learn from the label of p; ``late`` is what was issued, where others came since."""
-        half = self.issue(number, awake, p)[1] if late is None else late.after
-        kernels.learn(self.widths.address, addressed(awake), p, half, label)
+        ends = self.issue(number, awake, p)[1] if late is None else late.after
+        kernels.learn(self.widths.address, addressed(awake), p, *ends, label)
 
     def run(self, work: Work, baseline: int) -> Outcome:
         """Both for all rows of a chunk, after the model is through with it."""
-        halves = np.empty(work.labels.size)
+        ends = np.empty((work.labels.size, 2))
         rows = work.indptr, work.groups, work.weights, work.labels
-        kernels.learn_stream(self.widths.address, *rows, work.outcome.prediction, halves)
-        return work.outcome._replace(halves=halves)
+        kernels.learn_stream(self.widths.address, *rows, work.outcome.prediction, ends)
+        return work.outcome._replace(ends=ends)
 
     def lost(self, group: int) -> None:
         """Nothing is lost by an interval."""
@@ -161,10 +165,11 @@ class IntervalLayer:
     def table(self, names: list[str], settled: int, largest: int | None) -> "CoverageTable":
         """The coverage of every group."""
         unit, wanted = float(self.loss.high - self.loss.low), self.kind.coverage
+        sums = ("rounds", "missed", "width")
+        known = np.hstack([self.widths.column(one, len(names)) for one in sums]).tolist()
         rows = []
         for group in in_order(self.widths, names, largest):
-            own = self.widths.of(group)
-            rounds, missed, width = (float(one[0]) for one in own[:3])
+            rounds, missed, width = known[group]
             none = rounds == 0.0
             rows.append(
                 {
@@ -174,7 +179,7 @@ class IntervalLayer:
                     "error": None if none else (1.0 - wanted) - missed / rounds,
                     "missed": missed,
                     "excess": missed - (1.0 - wanted) * rounds,
-                    "mean_width": None if none else unit * width / rounds,
+                    "mean_width": None if none else unit * (width / rounds),
                 }
             )
         return CoverageTable(rows, wanted, settled)
@@ -193,11 +198,16 @@ class IntervalLayer:
 
     def load(self, arrays: dict[str, Any], groups: int) -> None:
         """Take over what :meth:`save` gave."""
-        signed = ("regret", "place", "placed")
-        if any((arrays[name] < 0.0).any() for name in kernels.Widths._fields if name not in signed):
+        own = kernels.Widths(*(arrays[name] for name in kernels.Widths._fields))
+        if any((one < 0.0).any() for one in own._replace(regret=own.absolute)):
             raise ValueError("a sum of what is at least 0 is below it")
-        if (arrays["missed"] > arrays["rounds"]).any():
-            raise ValueError("more rounds were missed than there were")
+        if (own.missed > own.rounds).any() or (np.abs(own.regret) > own.absolute).any():
+            raise ValueError("a sum is beyond that of all rounds")
+        low, high = self.loss.advice_range
+        most = (1.0 + ROUNDING) * (high - low)
+        wide = (own.width > most * own.rounds).any() or (own.scale > most).any()
+        if wide or (own.ratio > 1.0 / (1.0 - self.kind.coverage)).any():
+            raise ValueError("a width is beyond the range")
         self.widths.load(arrays, groups, 0, 0)
 
 
@@ -240,21 +250,31 @@ class Around:
         Row t is in ``names[g]`` for the ``groups`` from ``indptr[t]`` to ``indptr[t + 1]``, with
         these ``weights``. Predictions and labels are in the label's units; so are the ends.
         """
+        if not labels.shape == predictions.shape == (indptr.size - 1,):
+            raise ConfigurationError("Give a prediction and a label for every row.")
+        steps = np.diff(indptr, prepend=0, append=groups.size)
+        if (steps < 0).any() or steps[0] or steps[-1] or weights.shape != groups.shape:
+            raise ConfigurationError("indptr does not say which groups and weights are whose.")
+        if not ((weights >= 0.0) & (weights <= 1.0)).all():
+            raise ConfigurationError("Weights are from 0 to 1.")
+        if not np.isfinite(predictions).all():
+            row = int(np.argmin(np.isfinite(predictions)))
+            raise ConfigurationError(f"Prediction {row} is {predictions[row]}: give numbers.")
         scaled = self.loss.encode_many(labels)
         centres = (predictions - self.loss.low) / (self.loss.high - self.loss.low)
         for name in names:
             self._numbers.setdefault(name, len(self._numbers))
         numbers = np.array([self._numbers[name] for name in names], dtype=np.int64)
         self._layer.widths.reserve(numbers, 0)
-        halves = np.empty(scaled.size)
+        ends = np.empty((scaled.size, 2))
         rows = indptr, numbers[groups], weights, scaled
-        kernels.learn_stream(self._layer.widths.address, *rows, centres, halves)
+        kernels.learn_stream(self._layer.widths.address, *rows, centres, ends)
         self._settled += scaled.size
-        return ends_of(self.loss, centres, halves)
+        return ends_of(self.loss, ends)
 
-    def table(self) -> "CoverageTable":
-        """The coverage of every group."""
-        return self._layer.table(list(self._numbers), self._settled, None)
+    def table(self, largest: int | None = None) -> "CoverageTable":
+        """The coverage of every group, or of the largest."""
+        return self._layer.table(list(self._numbers), self._settled, largest)
 
 
 @dataclass(frozen=True, repr=False)

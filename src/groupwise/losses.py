@@ -129,6 +129,11 @@ class Widened(Square):
                 f"The range [{self.least!r}, {self.most!r}] does not hold [{self.low!r}, "
                 f"{self.high!r}]: a range is only widened."
             )
+        if (self.most - self.least) / (self.high - self.low) > WIDEST:
+            raise ConfigurationError(
+                f"The range [{self.least!r}, {self.most!r}] cannot be computed with in units of "
+                f"[{self.low!r}, {self.high!r}]: begin a new model with losses.Square for it."
+            )
 
     @property
     def reach(self) -> tuple[float, float]:

@@ -259,6 +259,8 @@ class Groupwise(Accounts):
         if self._logged is not None:
             row = Row(*row[:4], self._logged.of_row(ticket.row))
         self._reserve(awake, new, row)
+        if ticket.loss != self.loss:  # its range was widened since, and what was issued is cut
+            late = ticket.play
         self._reduction.learn(ticket.number, awake, row, label, late)
         self._registry.admit(new)
         self._encoder.admit(row)

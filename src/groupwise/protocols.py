@@ -95,6 +95,13 @@ class Play(NamedTuple):
         return probabilities
 
 
+class Ends(NamedTuple):
+    """An interval as it was issued: scaled, cut to the range of then, empty unless low ≤ high."""
+
+    low: float
+    high: float
+
+
 class Layered(NamedTuple):
     """A play that went through a layer over the model (``groupwise.layers``)."""
 
@@ -102,8 +109,8 @@ class Layered(NamedTuple):
     before: Play
     """The play of the model itself."""
     after: Any
-    """How the layer mixed what is predicted, None where it does not mix; or half the width of the
-    interval around it, a float."""
+    """How the layer mixed what is predicted, None where it does not mix; or the :class:`Ends` of
+    the interval around it."""
 
     @property
     def said(self) -> Any:

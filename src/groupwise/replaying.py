@@ -63,7 +63,7 @@ def run(
     rows, entries = shape
     reduction, loss = stream.reduction, stream.reduction.loss
     realised, expected = np.empty(rows), np.empty(rows)
-    halves: list[Vector] = []
+    ends: list[Vector] = []
     prediction = np.empty(rows if loss.classes is None else (rows, len(loss.classes)))
     room = reduction.room(0, entries)[1], np.empty((entries, reduction.experts))
     kept = {item: part for item, part in zip(KEEP, room, strict=True) if item in keep}
@@ -76,8 +76,8 @@ def run(
             prediction[part] = outcome.prediction
             expected[part] = outcome.expected
             realised[part] = outcome.realised
-            if outcome.halves.size:
-                halves.append(outcome.halves)
+            if outcome.ends.size:
+                ends.append(outcome.ends)
             last = entry + len(outcome.advice)
             for item, values in zip(KEEP, (outcome.advice, outcome.probabilities), strict=True):
                 if item in kept:
@@ -96,7 +96,7 @@ def run(
         loss.unit * expected,
         flat(loss.decode_many(kept["advice"])) if "advice" in kept else None,
         flat(kept["weights"]) if "weights" in kept else None,
-        ends_of(loss, prediction, np.concatenate(halves)) if halves else None,
+        ends_of(loss, np.concatenate(ends)) if ends else None,
     )
 
 
@@ -302,7 +302,7 @@ def replay(
     chosen = as_aggregator(aggregator, loss, play, clip)
     masses = _masses(prior, len(names), baseline, mass_of_everybody(learners))
     seed, layer = checked_seed(seed), as_layer(recalibrate, loss, learners)
-    over = layer or as_intervals(intervals, loss)
+    within = as_intervals(intervals, loss)
     logged = Experts(as_experts(list(theirs), loss, learners), loss, clip)
     inputs = inputs._replace(logged=logged.of_arrays(theirs, inputs.labels.size))
     everyone = *learners, *map(Logged, logged.columns)
@@ -310,7 +310,7 @@ def replay(
     width = len(inputs.feature_names)
 
     def start(jobs: int | None) -> Stream:
-        reduction = reduction_for(over, everyone, chosen, loss, play, clip, seed)
+        reduction = reduction_for(layer or within, everyone, chosen, loss, play, clip, seed)
         refuse_actions(reduction)
         reduction.reserve(everybody, width, everybody, masses)
         return Stream(reduction, baseline, 0, jobs)

@@ -39,7 +39,6 @@ def rows_at_a_time(reduction: Reduction, groups: int, features: int) -> int:
 
 
 NONE: Vector = np.zeros((0, 0))
-NOTHING: Vector = np.zeros(0)
 
 
 class Chunk(NamedTuple):
@@ -64,8 +63,8 @@ class Outcome(NamedTuple):
     realised: Vector
     advice: Vector
     probabilities: Vector
-    halves: Vector = NOTHING
-    """Half the widths of the intervals, where there are such; NaN in rows where nobody is awake."""
+    ends: Vector = NONE
+    """Those of intervals, where there are such, a row each; NaN where nobody is awake."""
 
 
 class Work:

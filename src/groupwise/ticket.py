@@ -21,7 +21,7 @@ from groupwise.groups import Member
 from groupwise.groups.values import as_float, is_missing, value_name
 from groupwise.intervals import interval_of
 from groupwise.losses import Loss, loss_from_dict
-from groupwise.protocols import Awake, Layered, Play, Row
+from groupwise.protocols import Awake, Ends, Layered, Play, Row
 
 SIGNATURE_BYTES = 16
 SHORT_BYTES = 8
@@ -226,8 +226,9 @@ def play_from_dict(fields: Mapping[str, Any]) -> Any:
         after = fields["after"]
         if isinstance(after, Mapping):
             after = play_from_dict(after)
-        elif after is not None and type(after) is not float:
-            raise TypeError("half a width is a number")
+        elif after is not None:
+            low, high = _numbers(after).astype(np.float64).tolist()
+            after = Ends(float(low), float(high))
         return Layered(float(fields["prediction"]), play_from_dict(fields["before"]), after)
     action = _numbers(fields["prediction"])
     if "said" in fields:

@@ -313,3 +313,9 @@ class TestIntervals:
             GroupwiseRegressor(["sex"], range=(0, 1)).predict_interval_one(row)
         with pytest.raises(gw.errors.ConfigurationError, match="range=\\(low, high\\)"):
             GroupwiseRegressor(["sex"], intervals=0.9).predict_interval_one(row)
+        for range in (None, (0, 1)):
+            with pytest.raises(gw.errors.ConfigurationError, match="give intervals"):
+                GroupwiseRegressor(["sex"], range, intervals=False).predict_interval_one(row)
+
+    def test_river_s_checks(self):
+        checks.check_estimator(GroupwiseRegressor(range=(0, 100), intervals=0.9))

@@ -251,3 +251,5 @@ class TestIntervals:
             GroupwiseRegressor(range=(0, 1)).fit(X, y).predict_interval(X)
         with pytest.raises(gw.errors.ConfigurationError, match="range="):
             GroupwiseRegressor(intervals=0.9).fit(X, y)
+        with pytest.raises(gw.errors.ConfigurationError, match="give intervals"):
+            GroupwiseRegressor(intervals=False).fit(X, y).predict_interval(X)

@@ -66,8 +66,18 @@ async def test_intervals_are_issued_and_counted(file):
         body = {"id": "last", "row": row(draw)}
         last = (await client.post(f"{PATH}/predict", json=body)).json()
         assert last["interval"][0] <= last["prediction"] <= last["interval"][1]
-    async with inside(file) as (_, client):
+        waiting = [(row(draw), f"late {number}") for number in range(20)]
+        for one, name in waiting:
+            found = (await client.post(f"{PATH}/predict", json={"id": name, "row": one})).json()
+            low, high = found.get("interval", (1.0, 0.0))
+            outside += not low <= label(one) <= high
+    draw.shuffle(waiting)
+    async with inside(file, looks=Looks()) as (_, client):
         assert (await client.post(f"{PATH}/predict", json=body)).json() == last
+        for one, name in waiting:
+            await client.post(f"{PATH}/labels", json={"id": name, "label": label(one)})
+        table = (await client.get(f"{PATH}/coverage?largest=1")).json()
+        assert [(one["rounds"], one["missed"]) for one in table["rows"]] == [(170.0, outside)]
 
 
 @asynchronous

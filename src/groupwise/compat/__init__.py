@@ -101,7 +101,7 @@ class Regression(Adapter):
     def _loss(self) -> Loss:
         """Square loss on the range, if there is one."""
         if self.range is None:
-            if self.intervals is not None:
+            if self.intervals not in (None, False):
                 raise ConfigurationError(
                     "Intervals need the range of the labels: give range=(low, high)."
                 )

@@ -183,7 +183,7 @@ class GroupwiseRegressor(Regression, Remembering, base.MiniBatchRegressor):
 
         Asking for both, one right after the other, is one prediction.
         """
-        if self.intervals is None:
+        if self.intervals in (None, False):
             raise ConfigurationError("There are no intervals: give intervals=0.9.")
         return self._asked(x, "interval").interval
 

@@ -41,10 +41,10 @@ class Covered:
         rows = membership.indptr, membership.indices, membership.weights
         self._around[name].add(membership.names, *rows, predictions, labels)
 
-    def record(self, model: "Groupwise") -> None:
-        """Take down what has been counted."""
-        self.tables = {OURS: model.coverage()}
-        self.tables |= {name: one.table() for name, one in self._around.items()}
+    def record(self, model: "Groupwise", largest: int | None = None) -> None:
+        """Take down what has been counted, of all groups or of the largest."""
+        self.tables = {OURS: model.coverage(largest)}
+        self.tables |= {name: one.table(largest) for name, one in self._around.items()}
         for name, table in self.tables.items():
             sums = {row["group"]: (row["rounds"], row["missed"]) for row in table}
             self.moments[name].append(sums)

@@ -240,7 +240,7 @@ class Following:
         with threadpool_limits(1):  # solves many small problems sooner than several threads do
             table = self.model.regret(largest, progress)
         if self.covered is not None:
-            self.covered.record(self.model)
+            self.covered.record(self.model, largest)
         for name, scores in self.scores.items():
             for row in table:
                 row[self.players[name]] = scores.losses[row["group"]] - row["best_loss"]

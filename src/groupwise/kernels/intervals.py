@@ -19,9 +19,9 @@ from groupwise.kernels.stretch import open_awake
 ALPHA, RATE, LOW, HIGH = range(4)
 """In ``parameters``: the share of misses asked for, η, and the range that intervals are cut to."""
 FIRST = 0.25
-"""σ before there is an error, a quarter of the range: the first interval is all of it."""
+"""σ before there is an error, as a share of the range: the first interval is all of it."""
 LEAST = 2.0**-40
-"""A base is no less, so that a bounded excess of misses makes any interval cover the range."""
+"""A base is no smaller share of the range: a bounded excess of misses makes it cover all of it."""
 SMALLEST = 0.1
 """κ is no less: where all errors are alike it is 1, and a group is to find back from none."""
 MEMORY = 200.0
@@ -65,7 +65,9 @@ def _weight(regret, absolute, top):
 @inlined
 def _base(place, groups, weights, awake):
     """The mixture of the awake groups' bases, that of their scales, and the largest base."""
-    top, largest = -math.inf, LEAST
+    whole = place.parameters[HIGH] - place.parameters[LOW]
+    top, least = -math.inf, LEAST * whole
+    largest = least
     for a in range(awake):
         own = widths_of(place, groups[a])
         if own.clock[0] > 0.0:
@@ -83,8 +85,8 @@ def _base(place, groups, weights, awake):
                 base += share * (own.ratio[0] * own.scale[0])
                 scale += share * own.scale[0]
         if total > 0.0:
-            return max(base / total, LEAST), max(scale / total, LEAST), largest
-    return 4.0 * FIRST, FIRST, 4.0 * FIRST
+            return max(base / total, least), max(scale / total, least), largest
+    return 4.0 * FIRST * whole, FIRST * whole, 4.0 * FIRST * whole
 
 
 @inlined
@@ -98,24 +100,15 @@ def _excess(place, groups, weights, awake):
 
 
 @inlined
-def _half(place, base, excess):
-    """Half the width: base · e^(η excess), or base · (1 + η excess) below 0, where it may end."""
+def _around(place, p, base, excess):
+    """The ends around p, cut to the range: base · e^(η excess) away, or base · (1 + η excess)."""
+    low, high = place.parameters[LOW], place.parameters[HIGH]
     shift = place.parameters[RATE] * excess
-    return base * (math.exp(min(shift, 64.0)) if shift > 0.0 else 1.0 + shift)
-
-
-@inlined
-def _low(place, p, half):
-    """The lower end."""
-    low, high = place.parameters[LOW], place.parameters[HIGH]
-    return max(clipped(p, low, high) - half, low)
-
-
-@inlined
-def _high(place, p, half):
-    """The upper end."""
-    low, high = place.parameters[LOW], place.parameters[HIGH]
-    return min(clipped(p, low, high) + half, high)
+    if shift < -1.0:  # empty, even where so small a width would be lost beside p
+        return high, low
+    half = base * (math.exp(min(shift, 64.0)) if shift > 0.0 else 1.0 + shift)
+    centre = clipped(p, low, high)
+    return max(centre - half, low), min(centre + half, high)
 
 
 @inlined
@@ -125,10 +118,9 @@ def _pinball(alpha, base, error):
 
 
 @inlined
-def _learn(place, groups, weights, awake, p, half, y, base, scale, largest):
-    """What a label does where p ± half was issued, and the others are those of now."""
+def _learn(place, groups, weights, awake, p, low, high, y, base, scale, largest):
+    """What a label does where low to high was issued, and the others are those of now."""
     alpha = place.parameters[ALPHA]
-    low, high = _low(place, p, half), _high(place, p, half)
     missed = 0.0 if low <= y <= high else 1.0
     width = max(high - low, 0.0)
     error = abs(y - clipped(p, place.parameters[LOW], place.parameters[HIGH]))
@@ -154,33 +146,34 @@ def _learn(place, groups, weights, awake, p, half, y, base, scale, largest):
 
 
 @entry
-def issue(message, awake_message):
-    """Half the width of the next interval; below 0 it is empty. Changes nothing."""
+def issue(message, awake_message, p):
+    """The ends of the interval around p, in order unless it is empty. Changes nothing."""
     place, awake = open_place(message), open_awake(awake_message)
     members = awake.groups, awake.weights, awake.count
-    return _half(place, _base(place, *members)[0], _excess(place, *members))
+    return _around(place, p, _base(place, *members)[0], _excess(place, *members))
 
 
 @entry
-def learn(message, awake_message, p, half, y):
-    """What a label does where p ± half was issued, now or long ago."""
+def learn(message, awake_message, p, low, high, y):
+    """What a label does where low to high was issued around p, now or long ago."""
     place, awake = open_place(message), open_awake(awake_message)
     members = awake.groups, awake.weights, awake.count
-    _learn(place, *members, p, half, y, *_base(place, *members))
+    _learn(place, *members, p, low, high, y, *_base(place, *members))
 
 
 @lean
-def learn_stream(message, indptr, groups, weights, labels, predictions, halves):
+def learn_stream(message, indptr, groups, weights, labels, predictions, issued):
     """Both for every row of a stream whose labels come at once; NaN where nobody is awake."""
     place = open_place(message)
     for t in range(labels.size):
         part, awake = slice(indptr[t], indptr[t + 1]), indptr[t + 1] - indptr[t]
-        halves[t] = math.nan
+        issued[t, 0] = issued[t, 1] = math.nan
         if awake > 0:
             members = groups[part], weights[part], awake
             now = _base(place, *members)
-            halves[t] = _half(place, now[0], _excess(place, *members))
-            _learn(place, *members, predictions[t], halves[t], labels[t], *now)
+            ends = _around(place, predictions[t], now[0], _excess(place, *members))
+            issued[t, 0], issued[t, 1] = ends
+            _learn(place, *members, predictions[t], *ends, labels[t], *now)
 
 
 # The ends in the label's units.
@@ -215,16 +208,20 @@ def _least(end, near, low, span):
 
 
 @lean
-def ends(predictions, halves, scaled, reach, low, span, out):
-    """The ends of p ± half in the label's units, cut to its ``reach``; NaN where there are none."""
-    for t in range(predictions.size):
-        p, half = clipped(predictions[t], scaled[0], scaled[1]), halves[t]
-        first, last = p - half, p + half
-        if not first <= last:
-            out[t, 0] = out[t, 1] = math.nan
-            continue
-        out[t, 0], out[t, 1] = reach[0], reach[1]
-        if first > scaled[0]:
-            out[t, 0] = _least(first, low + span * first, low, span)
-        if last < scaled[1]:  # the greatest that is inside: mirrored, the least
-            out[t, 1] = -_least(-last, -(low + span * last), -low, span)
+def unscaled(issued, scaled, reach, low, span, out):
+    """The ends of intervals in the label's units, where it is in ``reach``; NaN where empty.
+
+    So are those between two doubles, which no label is in.
+    """
+    for t in range(issued.shape[0]):
+        first, last = issued[t, 0], issued[t, 1]
+        least, most = math.nan, math.nan
+        if first <= last:
+            least, most = reach
+            if first > scaled[0]:
+                least = _least(first, low + span * first, low, span)
+            if last < scaled[1]:  # the greatest that is inside: mirrored, the least
+                most = -_least(-last, -(low + span * last), -low, span)
+            if least > most:
+                least = most = math.nan
+        out[t, 0], out[t, 1] = least, most
