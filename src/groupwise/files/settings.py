@@ -106,7 +106,8 @@ def request_from(config: Path | None, **options: Any) -> Request:
         if options.get(key) is not None:
             options[key] = tuple(parse_names(options[key]))
     for key in ("experts", "order"):
-        options[key] = tuple(options.get(key) or ()) or None
+        given = options.get(key) or ()
+        options[key] = ((given,) if isinstance(given, str) else tuple(given)) or None
     request = read_config(config).with_options(**options)
     if request.task not in (None, *TASKS):
         raise ConfigurationError(f"There is no task {quoted(request.task)}: {', '.join(TASKS)}.")

@@ -57,7 +57,9 @@ class PostgresStore(SqlStore):
 
     def _connect(self) -> "psycopg.Connection[Any]":
         try:
-            connection = psycopg.connect(self._address, autocommit=True, connect_timeout=5)
+            settings: dict[str, Any] = {"autocommit": True, "connect_timeout": 5}
+            # In a database without an encoding texts would come as bytes.
+            connection = psycopg.connect(self._address, client_encoding="utf8", **settings)
             connection.execute("SET synchronous_commit = on")
             connection.execute("SET search_path = groupwise")
             if connection.execute("SHOW fsync").fetchall() != [("on",)]:
