@@ -480,3 +480,34 @@ def test_books_and_sums_agree():
                 regret = books.loss[0] - books.delay[0] - books.expert_loss
                 exact = [float(one) for one in arena.regret[group]]
                 assert regret == pytest.approx(exact, abs=1e-12)
+
+
+def test_kinks_do_not_keep_the_play_from_the_root():
+    # Newton's method once went from one end of what was left to the other and back, to the last.
+    weights = [
+        [1.02070246, 1.08019724, 1.26844415, 1.21050952, 1.11039847, 0.42254838, 0.214, 0.115],
+        [0.9857747, 0.92202838, 1.21063325, 1.37868368, 0.95490571, 0.98672745, 0.979, 1.062],
+        [0.93756777, 0.75203217, 0.73181309, 1.55873986, 2.84609747, 2.58086869, 4.367, 6.681],
+    ]
+    advice, members = np.array([0.50236583, 0.45985555, 0.48702087]), [1.0, 1.0, 0.2176706]
+    arena = Arena([1.0, 1.0, 1.0])
+    reduction = arena.reduction
+    reduction.common[0] = 0.46703057
+    for group, own in enumerate(weights):
+        record = reduction.own.of(group)
+        record.weight[0] = own
+        record.free[0] = np.sum(np.array(SHARES) * RATES * own) / np.sum(np.array(SHARES) * RATES)
+
+    def force(p):
+        total = 0.0
+        for a, inside, own in zip(advice, members, weights, strict=True):
+            side = min(0.46703057, p if a > p else 1 - p)
+            for rate, share, weight in zip(RATES, SHARES, own, strict=True):
+                cap = 0.25 / (rate * inside * side)
+                total += inside * share * rate * weight * max(-cap, min(cap, p - a))
+        return total
+
+    said = np.zeros((2, 3, 1))
+    said[0, :, 0] = advice
+    play = reduction._played(0, Awake(np.arange(3), np.array(members)), said)
+    assert abs(force(play.prediction)) < 1e-9

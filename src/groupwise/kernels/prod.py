@@ -96,7 +96,8 @@ def highest_power(settings, groups, weights, count, learners):
     for a in range(count):
         mass, exponent = experts_of(experts, groups[a]).mass, rates_of(own, groups[a]).exponent
         for k in range(learners):
-            highest = max(highest, power_of(weights[a], mass[k], exponent[k]))
+            if mass[k] > 0.0:
+                highest = max(highest, power_of(weights[a], mass[k], exponent[k]))
     return highest
 
 
@@ -126,6 +127,9 @@ def balance(settings, groups, weights, advice, highest, play, odds):
     for a in range(advice.shape[0]):
         mass, record = experts_of(experts, groups[a]).mass, rates_of(own, groups[a])
         for k in range(advice.shape[1]):
+            if mass[k] == 0.0:  # no expert: its group has fewer learners than another
+                odds[a, k] = 0.0
+                continue
             difference = play - advice[a, k]
             side = side_of(settings, error, play, advice[a, k])
             ceiling = ceiling_of(weights[a], side)
@@ -155,6 +159,8 @@ def play(settings, groups, weights, advice, odds):
     for a in range(advice.shape[0]):
         mass, record = experts_of(experts, groups[a]).mass, rates_of(own, groups[a])
         for k in range(advice.shape[1]):
+            if mass[k] == 0.0:
+                continue
             low, high = min(low, advice[a, k]), max(high, advice[a, k])
             share = share_of(weights[a], mass[k], record.exponent[k], highest) * record.free[k]
             total += share
@@ -169,11 +175,13 @@ def play(settings, groups, weights, advice, odds):
         else:
             low = now
         then = now - force / growth if growth > 0.0 else math.inf
-        last = abs(then - now) <= CLOSE
-        if not (low <= then and then <= high):
+        if abs(then - now) <= CLOSE:
+            now = min(max(then, low), high)
+            break
+        # The balance has kinks: from an end of what is left, a step may lead to the other and back.
+        if not (low < then and then < high):
             then = 0.5 * (low + high)
-        if last or then == now:
-            now = then
+        if then == now:
             break
         now = then
     total = 0.0
@@ -194,10 +202,13 @@ def update(settings, groups, weights, advice, prediction, y):
     miss = prediction - y
     size = abs(miss)
     known = min(size, error)
-    gained, moved = 0.0, 0.0
+    gained, moved, count = 0.0, 0.0, 0
     for a in range(advice.shape[0]):
         mass, record = experts_of(experts, groups[a]).mass, rates_of(own, groups[a])
         for k in range(advice.shape[1]):
+            if mass[k] == 0.0:
+                continue
+            count += 1
             difference = prediction - advice[a, k]
             reach = abs(difference)
             side = side_of(settings, error, prediction, advice[a, k])
@@ -227,6 +238,6 @@ def update(settings, groups, weights, advice, prediction, y):
                 rescale(record.weight, k, LOW)
                 record.free[k] *= LOW
                 record.exponent[k] += POWER
-    rounding = (16.0 + advice.size) * UNIT * moved + 2.0 * UNIT * abs(settings.common[EXCESS])
+    rounding = (16.0 + count) * UNIT * moved + 2.0 * UNIT * abs(settings.common[EXCESS])
     settings.common[EXCESS] += gained + rounding
     settings.common[ERROR] = max(error, size)
