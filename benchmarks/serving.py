@@ -49,14 +49,14 @@ def body(draw: random.Random, id: str, wards: int = 5) -> dict[str, Any]:
 
 def serve(kind: str, port: int, folder: Path) -> None:
     """Run one of the services that are compared."""
-    import uvicorn
-
     if kind == "river":
+        import uvicorn
+
         uvicorn.run(_river(), port=port, log_level="error", access_log=False)
         return
     from groupwise.serve.app import App
     from groupwise.serve.looks import Looks
-    from groupwise.serve.run import tune
+    from groupwise.serve.run import Server, tune
     from groupwise.serve.service import Service
     from groupwise.serve.sqlite import SqliteStore
 
@@ -69,7 +69,7 @@ def serve(kind: str, port: int, folder: Path) -> None:
     store = (SqliteStore if kind == "durable" else Forgetful)(folder / f"{kind}.db")
     tune()
     app = App(Service(store), Looks(), lambda error: os._exit(1))
-    uvicorn.run(app, port=port, log_level="error", access_log=False, proxy_headers=False)
+    Server(app, "127.0.0.1", port).run()
 
 
 def _river() -> Any:
@@ -101,7 +101,7 @@ def _river() -> Any:
     return app
 
 
-class Server:
+class Running:
     """A server, from its start to its end."""
 
     def __init__(self, kind: str, folder: Path, port: int) -> None:
@@ -109,7 +109,7 @@ class Server:
         command = [sys.executable, "-m", "benchmarks.serving", "--serve", kind]
         self.process = subprocess.Popen([*command, "--port", str(port), "--folder", str(folder)])
 
-    async def __aenter__(self) -> "Server":
+    async def __aenter__(self) -> "Running":
         for _ in range(3_000):
             try:
                 status, _ = await ask(self.port, request("GET", "/ready"))
@@ -183,12 +183,16 @@ def alone(port: int, requests: list[bytes]) -> list[float]:
     times = []
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.settimeout(60.0)
         for content in requests:
             began = time.perf_counter()
             connection.sendall(content)
             text = b""
-            while not text.endswith(b"}"):
-                text += connection.recv(1 << 16)
+            while not text.endswith(b"}\n"):
+                more = connection.recv(1 << 16)
+                if not more:
+                    raise SystemExit(f"the connection was closed: {text!r}")
+                text += more
             times.append(time.perf_counter() - began)
             if text[9:12] != b"200":
                 raise SystemExit(f"{text!r}")
@@ -260,9 +264,9 @@ def synced(folder: Path, times: int = 200) -> list[float]:
 async def compare(folder: Path, first: int) -> list[tuple[str, float, float, bool, str]]:
     """(what, measured, target, at least?, note) for every ratio."""
     async with (
-        Server("durable", folder, first) as durable,
-        Server("forgetful", folder, first + 1) as forgetful,
-        Server("river", folder, first + 2) as river,
+        Running("durable", folder, first) as durable,
+        Running("forgetful", folder, first + 1) as forgetful,
+        Running("river", folder, first + 2) as river,
     ):
         for server in (durable, forgetful):
             await prepared(server.port)
@@ -284,7 +288,7 @@ async def compare(folder: Path, first: int) -> list[tuple[str, float, float, boo
             await settled(durable.port, f"alone {turn}", 500)
         rate = {name: float(np.median(found[1:])) for name, found in rates.items()}
     (folder / "large").mkdir()
-    async with Server("durable", folder / "large", first + 3) as large:
+    async with Running("durable", folder / "large", first + 3) as large:
         await prepared(large.port, 20 * GROUPS, GROUPS)
         calm, busy = await stalled(large.port)
 

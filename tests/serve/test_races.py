@@ -263,22 +263,24 @@ async def test_tables_of_a_deleted_model_are_gone(file):
         assert not app.looks._seen
 
 
+@pytest.mark.parametrize("where", ["_find", "_predict_new"])
 @asynchronous
-async def test_an_error_midway_in_a_batch_loses_nothing_of_it(file, monkeypatch):
+async def test_an_error_midway_in_a_batch_loses_nothing_of_it(file, monkeypatch, where):
     """The store cannot be read for one id: what was predicted before it is in the log."""
     async with inside(file) as (app, client):
         await made(client)
         draw = random.Random(1)
         rows = [{"id": f"b{number}", "row": row(draw)} for number in range(120)]
         engine = app.service.engines["costs"]
-        find = engine._find
+        does = getattr(engine, where)
 
-        def fails(key, number):
+        def fails(key, *about):
             if key == "b75":
                 raise ServiceError("as if by accident")
-            return find(key, number)
+            return does(key, *about)
 
-        monkeypatch.setattr(engine, "_find", fails)
+        monkeypatch.setattr(engine, where, fails)
+        monkeypatch.setattr(engine, "_all_new", lambda items: where != "_find")
         found = await client.post(f"{PATH}/predict/batch", json={"rows": rows})
         is_problem(found, 500, "internal")
         monkeypatch.undo()

@@ -12,9 +12,11 @@ from groupwise.serve.store import Batch, Event, Store
 
 MOST_EVENTS, MOST_BYTES = 20_000, 64 << 20
 """So much may wait to become durable."""
-FEW, QUICK, AGAIN = 64, 0.001, 100
+FEW, QUICK, AGAIN = 128, 0.001, 100
 """So few events the event loop commits itself, if that took at most so many seconds the last time.
 A slower disk is left to the thread, and tried again after so many commits."""
+LONGEST = 0.002
+"""Seconds for which events wait for others, as long as every turn of the event loop brings some."""
 
 Found = TypeVar("Found")
 
@@ -43,9 +45,10 @@ class Group:
 class Committer:
     """One thread that writes to a store, in the order in which it was asked.
 
-    It is woken when all that came together is collected. Where that is little, the thread has
-    nothing else to do and the disk is quick, the event loop commits it in the thread's stead:
-    threads that take turns at the interpreter wait for each other longer than for such a disk.
+    It is woken when all that came together is collected: when a turn of the event loop brings
+    nothing more, or for the first has waited long enough. What is alone does not wait. Where that
+    is little and the disk is quick, the event loop commits it in the thread's stead: threads that
+    take turns at the interpreter wait for each other longer than for such a disk.
 
     A failed commit fails all that came after it too, and whatever comes until ``resume``. In the
     event loop ``failed`` is called then, and ``lost`` where another process has taken a model.
@@ -64,7 +67,10 @@ class Committer:
         self._collecting = Group()
         self._jobs: deque[tuple[Callable[[Store], Any], asyncio.Future[Any]]] = deque()
         self._wake = threading.Condition()
-        self._sleeping = self._ending = self._called = False
+        self._busy = self._ending = self._called = False
+        """Is the thread at work, is it to end, and has the event loop been asked to wake it?"""
+        self._looked, self._since = 0, 0.0
+        """How many events waited at the last look, and since when."""
         self._took, self._left = 0.0, 0
         """Seconds of the last commit in the event loop, and how many the thread has had since."""
         self._backlog = self._bytes = 0
@@ -100,21 +106,30 @@ class Committer:
             group.bytes += size
             self._backlog += len(events)
             self._bytes += size
-            if self._sleeping and not self._called:
-                self._called = True
-                self._loop.call_soon(self._call)
+            if not self._busy and not self._called:
+                self._look()
         return group
+
+    def _look(self) -> None:
+        """See in the next turn of the event loop what has come together by then."""
+        self._called = True
+        self._looked, self._since = 0, self._loop.time()
+        self._loop.call_soon(self._call)
 
     def _call(self) -> None:
         """Wake the thread for what came together, or do it here."""
         with self._wake:
             self._called = False
             group = self._collecting
-            if not self._sleeping or not group.batches:
+            if self._busy or not group.batches:
+                return
+            if self._looked < group.count > 1 and self._loop.time() - self._since < LONGEST:
+                self._called, self._looked = True, group.count
+                self._loop.call_soon(self._call)  # others may be on their way
                 return
             is_quick = self._took <= QUICK or self._left >= AGAIN
             if group.count > FEW or not (is_quick and self._store.is_near):
-                self._sleeping = False
+                self._busy = True
                 self._wake.notify()
                 return
             self._collecting = Group()
@@ -129,7 +144,7 @@ class Committer:
                 future.set_exception(UnavailableError("The service ends."))
                 return future
             self._jobs.append((job, future))
-            self._sleeping = False
+            self._busy = True
             self._wake.notify()
         return future
 
@@ -151,22 +166,32 @@ class Committer:
     def _run(self) -> None:
         while True:
             with self._wake:
-                while not (self._collecting.batches or self._jobs):
+                while not self._is_due():
+                    self._busy = False
                     if self._ending:
                         return
-                    self._sleeping = True
                     self._wake.wait()
-                self._sleeping = False
                 group = self._collecting
+                job = self._jobs.popleft() if self._jobs else None
                 if group.batches:
                     self._collecting = Group()
-                job = self._jobs.popleft() if self._jobs else None
             if group.batches:
                 self._commit(group)
                 self._left += 1
-                self._loop.call_soon_threadsafe(self._finish, group)
+                self._rest(job is not None, self._finish, group)
             if job is not None:
-                self._do(*job)
+                self._rest(False, self._do(*job))
+
+    def _is_due(self) -> bool:
+        """Is there anything to do? What is being collected waits until it is called for."""
+        waits = bool(self._collecting.batches) and (self._busy or self._ending)
+        return waits or bool(self._jobs)
+
+    def _rest(self, busy: bool, tell: Callable[..., None], *about: Any) -> None:
+        """Something is done: let the event loop tell whoever waits, and see what has come since."""
+        with self._wake:
+            self._busy = busy or bool(self._jobs)
+        self._loop.call_soon_threadsafe(self._told, tell, *about)
 
     def _commit(self, group: Group) -> float:
         """Commit some events; the seconds that it took."""
@@ -203,29 +228,38 @@ class Committer:
             self._loop.call_soon_threadsafe(self._finish, later)
         self._loop.call_soon_threadsafe(self._failed, error)
 
+    def _do(self, job: Callable[[Store], Any], future: "asyncio.Future[Any]") -> Callable[[], None]:
+        """Do something; what tells of it."""
+        found: Any = None
+        problem: Exception | None = None
+        try:
+            found = job(self._store)
+        except Exception as error:
+            problem = error
+
+        def tell() -> None:
+            if future.cancelled():
+                return
+            if problem is not None:
+                future.set_exception(problem)
+            else:
+                future.set_result(found)
+
+        return tell
+
+    # In the event loop, when something is done.
+
+    def _told(self, tell: Callable[..., None], *about: Any) -> None:
+        """Tell whoever waits; and what was collected meanwhile has its turn."""
+        tell(*about)
+        with self._wake:
+            if self._collecting.batches and not self._busy and not self._called:
+                self._look()
+
     def _finish(self, group: Group) -> None:
-        """In the event loop: tell those who wait."""
+        """Some events are durable, or will never be."""
         with self._wake:
             self._backlog -= group.count
             self._bytes -= group.bytes
         group.batches = {}
         group.done.set()
-
-    def _do(self, job: Callable[[Store], Any], future: "asyncio.Future[Any]") -> None:
-        try:
-            found = job(self._store)
-        except Exception as error:
-            self._tell(future, None, error)
-        else:
-            self._tell(future, found, None)
-
-    def _tell(self, future: "asyncio.Future[Any]", found: Any, error: Exception | None) -> None:
-        def tell() -> None:
-            if future.cancelled():
-                return
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(found)
-
-        self._loop.call_soon_threadsafe(tell)

@@ -33,7 +33,7 @@ from groupwise.serve.state import (
 from groupwise.serve.store import PART, Event, ModelRecord, SnapshotRecord, Store
 
 LOG = logging.getLogger("groupwise.serve")
-SLICE = 50
+SLICE = 128
 """So much of a batch is done before others have their turn."""
 ANSWERS = 2_000
 """So many settled tickets are written at once."""
@@ -143,10 +143,11 @@ class Engine:
         made: list[Issued] = []
         events: list[Event] = []
         at = time.time()
+        predict = self._predict_new if self._all_new(items) else self._predict
         try:
             for key, row in items:
                 try:
-                    issued, answer, event = self._predict(key, row, at)
+                    issued, answer, event = predict(key, row, at)
                 except (ConflictError, InvalidError) as error:
                     found.append(error)
                     continue
@@ -174,6 +175,15 @@ class Engine:
                     )
                 self.counts.repeated += 1
                 return known, self.state.answer(known), None
+        return self._predict_new(key, row, at)
+
+    def _all_new(self, items: Sequence[tuple[str | None, Row]]) -> bool:
+        """Has none of these ids a prediction, and are they different? False where in doubt."""
+        keys = [key for key, _ in items if key is not None]
+        different = len(set(keys)) == len(keys)
+        return different and self.state.knows_none(keys) and self._seen.none_of(keys)
+
+    def _predict_new(self, key: str | None, row: Row, at: float) -> tuple[Issued, bytes, Event]:
         made: tuple[Issued, bytes, Event] = self._apply(self.state.predict, key, row, at)
         self.counts.predictions += 1
         return made

@@ -43,6 +43,12 @@ class MethodError(ServiceError):
     status, kind, title = 405, "method", "The method is not for this page"
 
 
+class SlowError(ServiceError):
+    """A request that does not come to its end."""
+
+    status, kind, title = 408, "slow", "The request takes too long to arrive"
+
+
 class ConflictError(ServiceError):
     """What was said before says otherwise."""
 

@@ -125,7 +125,7 @@ def answer(source: IO[bytes], sink: IO[bytes]) -> bool:
 
 if __name__ == "__main__":
     with suppress(OSError, AttributeError):
-        os.nice(10)  # predictions come first
+        os.nice(19)  # predictions come first
     with suppress(BrokenPipeError, KeyboardInterrupt):
         while answer(sys.stdin.buffer, sys.stdout.buffer):
             pass

@@ -74,7 +74,7 @@ class Remote:
             frame = piece.frame
             labels: list[Any] = []
             if labelled and target is not None:
-                frame = self.task.labelled(piece, target, source.name)
+                frame = self.task.labelled(piece, target, source)
                 labels = frame.column(target).to_pylist()
             left_out = {target, self._id}
             rows = [

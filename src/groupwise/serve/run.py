@@ -18,6 +18,7 @@ from groupwise.serve.app import App
 from groupwise.serve.engine import Ageing
 from groupwise.serve.errors import StoreError
 from groupwise.serve.looks import Looks
+from groupwise.serve.protocol import Protocol
 from groupwise.serve.service import Service
 from groupwise.serve.state import State
 from groupwise.serve.store import ModelRecord, SnapshotRecord, Store
@@ -30,6 +31,9 @@ GARBAGE = (50_000, 100, 1_000)
 """When Python looks for garbage: after so many new objects, and how seldom among the older ones."""
 PATIENCE = 30
 """Seconds that requests under way have when the service is asked to end."""
+
+LOOKS = 20
+"""Tenths of a second between looks for requests that never end."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,29 @@ def existing_store(name: str) -> Store:
 class Server(uvicorn.Server):
     """A server that says when it is asked to end: streams would keep it."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, app: App, host: str, port: int) -> None:
+        config = uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            http=Protocol,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=PATIENCE,
+        )
         super().__init__(config)
         self.ending: Callable[[], None] = lambda: None
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second: is it to end? Now and then those who never end are told so."""
+        if counter % LOOKS == 0:
+            for connection in [*self.server_state.connections]:
+                if isinstance(connection, Protocol):
+                    connection.end_if_slow()
+        return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Asked to end: once in good order, twice by interrupts at once."""
@@ -104,17 +128,7 @@ def serve(settings: Settings, said: Callable[[str], None]) -> None:
 
         looks = Looks(sample=settings.sample)
         app = App(Service(store, settings.ageing, settings.only), looks, failed)
-        config = uvicorn.Config(
-            app,
-            host=settings.host,
-            port=settings.port,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=PATIENCE,
-        )
-        server = Server(config)
+        server = Server(app, settings.host, settings.port)
         server.ending = looks.end
         address = f"[{settings.host}]" if ":" in settings.host else settings.host
         said(f"{store.place} is served at http://{address}:{settings.port}")

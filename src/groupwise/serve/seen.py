@@ -1,5 +1,9 @@
 """Which ids are surely new: most are, and need not be looked up in the store."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 BITS, PROBES = 16, 4
 """For every key; so 1 in 400 that are new is looked up all the same."""
 FIRST = 1 << 16
@@ -34,6 +38,16 @@ class Seen:
         last = self._filters[-1]
         for place in _places(hash(key), len(last)):
             last[place >> 3] |= 1 << (place & 7)
+
+    def none_of(self, keys: Sequence[str]) -> bool:
+        """Are all of these surely new? Mostly it takes a look at one bit of each."""
+        known = np.fromiter(map(hash, keys), np.int64, len(keys))
+        for one in self._filters:
+            first = known & (8 * len(one) - 1)
+            bits = np.frombuffer(one, np.uint8)[first >> 3] >> (first & 7).astype(np.uint8)
+            if any(keys[place] in self for place in np.flatnonzero(bits & 1).tolist()):
+                return False
+        return True
 
     def __contains__(self, key: str) -> bool:
         known = hash(key)

@@ -6,7 +6,7 @@ Nothing here waits, reads a clock or writes: the same events give the same state
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,30 +100,36 @@ def same_label(one: bytes, other: bytes) -> bool:
     return kinds[0] == kinds[1] and bool(values[0] == values[1])
 
 
+class Answered(msgspec.Struct, omit_defaults=True, gc=False):
+    """What a prediction is answered with, in this order."""
+
+    id: str
+    ticket: int
+    prediction: Any
+    probabilities: dict[str, float] | None = None
+    interval: tuple[float, float] | None = None
+    groups: Any = None
+    version: int = -1
+
+
 def answer_of(ticket: Ticket, key: str | None, groups: Any) -> bytes:
-    """What a prediction is answered with."""
-    prediction = ticket.prediction
-    found: dict[str, Any] = {
-        "id": f"{UNNAMED}{ticket.number}" if key is None else key,
-        "ticket": ticket.number,
-        "prediction": prediction,
-    }
+    """The same of a ticket, with its groups as they are written."""
+    number, prediction = ticket.number, ticket.prediction
+    found = Answered(f"{UNNAMED}{number}" if key is None else key, number, prediction)
     if type(prediction) is not float:
-        found.update(_in_parts(prediction))
-    elif (interval := ticket.interval) is not None:
-        found["interval"] = interval
-    found["groups"] = groups
-    found["version"] = ticket.version
+        found.prediction, found.probabilities = _in_parts(prediction)
+    else:
+        found.interval = ticket.interval
+    found.groups, found.version = groups, ticket.version
     return _encode(found)
 
 
-def _in_parts(prediction: Any) -> dict[str, Any]:
+def _in_parts(prediction: Any) -> tuple[Any, dict[str, float] | None]:
     """A prediction that is more than a number: the most probable of named classes, or an action."""
     if isinstance(prediction, Mapping):
         shares = {_class_name(one): share for one, share in prediction.items()}
-        most = max(prediction, key=prediction.__getitem__)
-        return {"prediction": most, "probabilities": shares}
-    return {"prediction": prediction.tolist() if hasattr(prediction, "tolist") else prediction}
+        return max(prediction, key=prediction.__getitem__), shares
+    return prediction.tolist() if hasattr(prediction, "tolist") else prediction, None
 
 
 def _class_name(name: Any) -> str:
@@ -185,6 +191,10 @@ class State:
             return self._by_key.get(key)
         assert number is not None
         return self.open.get(number) or self.recent.get(number)
+
+    def knows_none(self, keys: Sequence[str]) -> bool:
+        """Does memory hold no ticket with one of these ids?"""
+        return self._by_key.keys().isdisjoint(keys)
 
     def predict(self, key: str | None, row: Row, at: float) -> tuple[Issued, bytes, Event]:
         """Issue a ticket; with what is answered, and what happened."""

@@ -52,7 +52,9 @@ _decode = msgspec.msgpack.Decoder(list[Kept]).decode
 def packed(tickets: Iterable[Waiting]) -> tuple[dict[str, Any], bytes]:
     """The tables of groups and losses, and the tickets."""
     groups, losses = Table(_group), Table(Loss.to_dict)
-    parts = [_encode(_kept(one, groups, losses)) for one in tickets]
+    together: dict[Any, list[int]] = {}
+    """The places of groups that were awake together."""
+    parts = [_encode(_kept(one, groups, losses, together)) for one in tickets]
     content = b"".join([b"\xdd" + len(parts).to_bytes(4, "big"), *parts])  # an array of MessagePack
     return {"groups": groups.entries, "losses": losses.entries}, content
 
@@ -108,15 +110,20 @@ def _group(member: Member) -> list[Any]:
     return [member.declaration, [*member.values], member.name]
 
 
-def _kept(waiting: Waiting, groups: Table, losses: Table) -> Kept:
+def _kept(waiting: Waiting, groups: Table, losses: Table, known: dict[Any, list[int]]) -> Kept:
     ticket = waiting.ticket
+    members = known.get(ticket.awake)
+    if members is None:
+        members = [groups.place(one) for one in ticket.members]
+        if ticket.awake is not None:
+            known[ticket.awake] = members
     return Kept(
         waiting.key,
         waiting.at,
         ticket.number,
         ticket.version,
         ticket.row,  # type: ignore[arg-type]
-        [groups.place(one) for one in ticket.members],
+        members,
         ticket.memberships,  # type: ignore[arg-type]
         losses.place(ticket.loss),
         _plain(ticket.play),

@@ -1,0 +1,89 @@
+"""HTTP on a connection: answers leave in one piece, and requests have to come to an end."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from groupwise.serve.errors import MalformedError, ServiceError, SlowError
+from groupwise.serve.problems import answered
+
+SLOWEST = 30.0
+"""Seconds that a request may take to arrive, from the connection or its first byte to its last."""
+HEAD_ENDS = b"\r\n\r\n"
+
+
+class Joined:
+    """A transport that sends the head of an answer with what follows it, not alone before it."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send something; a head waits for the rest of the turn."""
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.endswith(HEAD_ENDS):
+            self._head = data
+            self._loop.call_soon(self._flush)
+            return
+        self._transport.write(data)
+
+    def _flush(self) -> None:
+        if self._head:
+            head, self._head = self._head, b""
+            self._transport.write(head)
+
+    def close(self) -> None:
+        """Send what waits, and end."""
+        self._flush()
+        self._transport.close()
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection, as uvicorn has it, but for the above."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody is there, and has to ask for something."""
+        super().connection_made(Joined(transport, self.loop))  # type: ignore[arg-type]
+        self.since: float | None = self.loop.time()
+        """When the request began that is not all there; None where there is none."""
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self.since = self.loop.time()
+        super().on_message_begin()
+
+    def on_message_complete(self) -> None:
+        """It is all there."""
+        self.since = None
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; ``msg`` says no more than that."""
+        del msg
+        self._refuse(MalformedError("This is no request in HTTP/1.1."))
+
+    def end_if_slow(self) -> None:
+        """Refuse a request that does not come to its end, and close the connection."""
+        if self.since is None or self.loop.time() - self.since < SLOWEST:
+            return
+        self.since = None
+        silent = self.scope is None  # they never asked for anything
+        if silent or (self.cycle is not None and self.cycle.response_started):
+            self.transport.close()
+        else:
+            self._refuse(SlowError(f"A request has to be here within {SLOWEST:.0f} seconds."))
+
+    def _refuse(self, error: ServiceError) -> None:
+        """Answer without anybody having been asked, and close the connection."""
+        response = answered(error)
+        head = [b"HTTP/1.1 %d %s" % (error.status, error.title.encode())]
+        head += [b"%s: %s" % pair for pair in (*response.raw_headers, (b"connection", b"close"))]
+        self.transport.write(b"\r\n".join(head) + HEAD_ENDS + bytes(response.body))
+        self.transport.close()

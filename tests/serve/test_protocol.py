@@ -1,0 +1,154 @@
+"""What comes over a connection: no HTTP, half a request, nothing; and answers in one piece."""
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from groupwise.serve import protocol, run
+from groupwise.serve.app import App
+from groupwise.serve.looks import Looks
+from groupwise.serve.protocol import Joined
+from groupwise.serve.run import Server, open_store
+from groupwise.serve.service import Service
+from tests.serve.running import PATH, SETTINGS, asynchronous, free_port
+
+POST = f"POST {PATH}/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+class Serving:
+    """A server on a port of this process."""
+
+    def __init__(self, place: str) -> None:
+        self.port = free_port()
+        app = App(Service(open_store(place)), Looks(), lambda error: None)
+        self.server = Server(app, "127.0.0.1", self.port)
+
+    async def __aenter__(self) -> "Serving":
+        self.task = asyncio.create_task(self.server.serve())
+        while not self.server.started:
+            await asyncio.sleep(0.01)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self.server.should_exit = True
+        await self.task
+
+    async def send(self, content: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(content)
+        return reader, writer
+
+    async def answer(self, content: bytes) -> bytes:
+        """All that comes until the connection is closed."""
+        reader, writer = await self.send(content)
+        found = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+        return found
+
+
+def _problem(answer: bytes, status: int, kind: str) -> None:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+    assert first.split(" ", 2)[1] == str(status)
+    assert headers["content-type"] == "application/problem+json"
+    assert headers["connection"] == "close"
+    assert int(headers["content-length"]) == len(body)
+    found = json.loads(body)
+    assert (found["status"], found["type"]) == (status, f"urn:groupwise:problem:{kind}")
+
+
+@pytest.fixture
+def place(tmp_path):
+    return str(tmp_path / "store.db")
+
+
+@asynchronous
+async def test_what_is_no_http_gets_a_problem_document(place):
+    async with Serving(place) as serving:
+        for content in (
+            b"hello\r\n\r\n",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # a browser that wants TLS
+            b"GET / HTTP/9.9\r\n\r\n",
+            POST.encode() + b"Content-Length: many\r\n\r\n{}",
+            POST.encode() + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+        ):
+            _problem(await serving.answer(content), 400, "malformed")
+        assert b" 200 " in (await serving.answer(b"GET /live HTTP/1.0\r\n\r\n"))[:20]
+
+
+@asynchronous
+async def test_requests_have_to_come_to_an_end(place, monkeypatch):
+    monkeypatch.setattr(protocol, "SLOWEST", 0.6)
+    monkeypatch.setattr(run, "LOOKS", 1)
+    async with Serving(place) as serving:
+        put = f"PUT {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(SETTINGS)}\r\n"
+        made = await serving.send(f"{put}\r\n{SETTINGS}".encode())
+        assert b"201" in await asyncio.wait_for(made[0].readline(), 60)
+        stream = await serving.send(
+            f"GET {PATH}/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        )
+        began = time.monotonic()
+        silent, head, half, fed = await asyncio.gather(
+            serving.answer(b""),
+            serving.answer(POST.encode()),
+            serving.answer(POST.encode() + b'Content-Length: 100\r\n\r\n{"row": '),
+            _fed(serving),
+        )
+        assert time.monotonic() - began < 15
+        assert silent == b""
+        _problem(head, 408, "slow")
+        _problem(half, 408, "slow")
+        _problem(fed, 408, "slow")
+        # Those who keep to it, and those who listen, are left alone.
+        whole = b'{"row": {"sex": "male", "smoker": "no", "age": 30, "bmi": 24.5}}'
+        content = POST.encode() + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(whole)
+        assert b" 200 " in (await serving.answer(content + whole))[:20]
+        await asyncio.sleep(0.8)
+        assert not stream[0].at_eof()
+        assert b"event: figures" in await stream[0].readuntil(b"event: figures")
+        stream[1].close()
+
+
+async def _fed(serving: Serving) -> bytes:
+    """What somebody gets who sends a byte now and then."""
+    reader, writer = await serving.send(POST.encode() + b"Content-Length: 100\r\n\r\n")
+    answer = asyncio.create_task(reader.read())
+    while not answer.done():
+        writer.write(b" ")
+        await asyncio.sleep(0.1)
+    return await answer
+
+
+class Transport(asyncio.Transport):
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[bytes] = []
+        self.closed = False
+
+    def write(self, data) -> None:
+        self.sent.append(data)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@asynchronous
+async def test_a_head_leaves_with_what_follows_it():
+    transport = Transport()
+    joined = Joined(transport, asyncio.get_running_loop())
+    joined.write(b"HTTP/1.1 200 OK\r\n\r\n")
+    joined.write(b"body")
+    joined.write(b"more")
+    assert transport.sent == [b"HTTP/1.1 200 OK\r\n\r\nbody", b"more"]
+    joined.write(b"alone\r\n\r\n")
+    assert len(transport.sent) == 2
+    await asyncio.sleep(0)
+    assert transport.sent[2:] == [b"alone\r\n\r\n"]
+    joined.write(b"last\r\n\r\n")
+    joined.close()
+    await asyncio.sleep(0)
+    assert transport.sent[3:] == [b"last\r\n\r\n"]
+    assert transport.closed
