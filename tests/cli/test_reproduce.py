@@ -20,6 +20,7 @@ from groupwise.datasets.adult import RACES, ROWS
 from groupwise.errors import DatasetError
 from groupwise.paper import engine, figures, published, reproduction, tables
 from groupwise.paper.published import Settings
+from tests.cli.commands import refused
 
 pytestmark = pytest.mark.slow
 
@@ -332,3 +333,7 @@ def test_adult_from_file_to_page(tmp_path, sex):
     assert everybody["algorithm_regret"][0] < 0 < everybody["baseline_regret"][0]
     assert "HighSchool&amp;less" in (tmp_path / "out" / "index.html").read_text("utf-8")
     assert r"HighSchool\&less" in (tmp_path / "out" / "adult-sorted.tex").read_text("utf-8")
+
+
+def test_a_misspelt_study_is_answered_with_the_name():
+    assert "Did you mean claims" in refused("reproduce", "claimz")

@@ -5,7 +5,7 @@ import pytest
 
 from groupwise.datasets import synthetic
 from groupwise.errors import ConfigurationError
-from groupwise.paper.engine import Store, Task, checked_engine, key_of, run_tasks
+from groupwise.paper.engine import Store, Task, key_of, run_tasks
 from groupwise.paper.published import Settings
 from groupwise.paper.run import Run, run
 
@@ -47,13 +47,6 @@ def test_an_error_in_a_task_is_raised(tasks):
     broken = tasks[0]._replace(settings=Settings(aggregator="specialists", play="mean"))
     with pytest.raises(ConfigurationError):
         list(run_tasks([tasks[1], broken], jobs=2))
-
-
-def test_engines_by_name():
-    for engine in ("local", "ray", "ray://head:10001"):
-        assert checked_engine(engine) == engine
-    with pytest.raises(ConfigurationError, match="'spark'"):
-        checked_engine("spark")
 
 
 @pytest.fixture(scope="module")

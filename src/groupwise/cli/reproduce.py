@@ -33,7 +33,7 @@ def command(
             help="synthetic-mean, synthetic-min, synthetic-max, synthetic-permutation, medical, "
             "adult, or all of them (the default). Beyond the paper's tables: routing, "
             "classification-transductive, classification-separator, lending, enumeration, "
-            "ablation, rates.",
+            "ablation, rates, claims.",
             show_default=False,
         ),
     ] = None,
@@ -106,12 +106,13 @@ def command(
     from groupwise.datasets import PAPER_SEEDS
     from groupwise.paper.beyond import STUDIES, run
     from groupwise.paper.claims import Request
-    from groupwise.paper.published import ORDERS, chosen_settings
+    from groupwise.paper.published import ORDERS, chosen_settings, refuse_unknown
     from groupwise.paper.reproduction import Plan, reproduce
     from groupwise.paper.tables import EXACT, NOTE, summary_table, table_of
     from groupwise.report.tables import console, show
 
     screen = console()
+    refuse_unknown(experiments or (), STUDIES)
     beyond = [name for name in experiments or () if name in STUDIES]
     holds = True
     for name in beyond:

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from groupwise.errors import ConfigurationError
-from groupwise.paper import ablation, classification, enumeration, lending, rates, routing
+from groupwise.paper import ablation, classification, enumeration, lending, prose, rates, routing
 from groupwise.paper.claims import Outcome, Request, Study, expected
 from groupwise.paper.figures import illustrate
 from groupwise.progress import progress_bar
 from groupwise.report.page import Page, Section, html
 from groupwise.report.provenance import versions
-from groupwise.report.tables import Table, json_text, latex
+from groupwise.report.tables import Table, csv_text, json_text, latex
 from groupwise.writing import folder, write
 
 STUDIES = {
@@ -21,6 +21,7 @@ STUDIES = {
     "enumeration": enumeration.STUDY,
     "ablation": ablation.STUDY,
     "rates": rates.STUDY,
+    "claims": prose.STUDY,
 }
 
 
@@ -50,13 +51,17 @@ def run(
         "numbers": outcome.numbers,
         "checks": [check.__dict__ for check in outcome.checks],
     }
+    files = {"JSON": f"{name}.json", "LaTeX": f"{name}.tex"}
+    if outcome.records:
+        record["records"] = list(outcome.records)
+        files["CSV"] = f"{name}.csv"
+        write(out / files["CSV"], csv_text(list(outcome.records)))
     write(out / f"{name}.json", json_text(record))
     write(out / f"{name}.tex", "\n".join(latex(table) for table in outcome.tables))
     count = len(outcome.figures)
     with progress_bar(count, "figures", bool(request.what), "figures", steady=True) as advance:
         advance(0)
         drawn = list(illustrate(outcome.figures, out, advance=advance))
-    files = {"JSON": f"{name}.json", "LaTeX": f"{name}.tex"}
     section = Section(study.title, name, [*outcome.tables, *drawn], files)
     lead = [study.about, *outcome.notes]
     page = Page(study.title, lead, claims, [section], {"Made with": versions()})

@@ -56,6 +56,8 @@ class Outcome:
     checks: Sequence[Check]
     numbers: dict[str, float]
     notes: Sequence[str] = ()
+    records: Sequence[dict[str, Any]] = ()
+    """What is written as CSV besides, a line each."""
 
     def claims(self) -> Table:
         """What was claimed, and what was found."""

@@ -1,23 +1,19 @@
-"""Where work is done: on this machine or a Ray cluster, through joblib. Runs are kept on disk."""
+"""Where work is done: on this machine or a Ray cluster. Runs are kept on disk."""
 
 import hashlib
 import io
 import json
-import logging
-import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import joblib
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from groupwise import __version__
 from groupwise.datasets import Dataset
-from groupwise.errors import ConfigurationError
+from groupwise.engines import LOCAL, each, opened
 from groupwise.paper.published import Settings, Source, dataset_of
 from groupwise.paper.run import POINTS, Run, run
 from groupwise.progress import progress_bar
@@ -30,9 +26,6 @@ STORE = ".cache"
 """The folder of the runs that are done, so that an interrupted reproduction goes on from there."""
 SCHEMA = 1
 """Counts up when a run's arrays change their meaning."""
-LOCAL, RAY = "local", "ray"
-ROUNDS_OF_WORK = 4
-"""How many tasks a worker of a cluster gets before results are handed over and kept."""
 
 
 class Task(NamedTuple):
@@ -42,15 +35,6 @@ class Task(NamedTuple):
     order: str
     seed: int
     settings: Settings
-
-
-def checked_engine(engine: str) -> str:
-    """The engine, if it is one: "local", "ray", or the ray:// address of a cluster."""
-    if engine in (LOCAL, RAY) or engine.startswith("ray://"):
-        return engine
-    raise ConfigurationError(
-        f"There is no engine {engine!r}. Choose local, ray, or the ray:// address of a cluster."
-    )
 
 
 def in_processes(
@@ -78,50 +62,13 @@ def _each(calls: Sequence[Callable[[], Found]], jobs: int) -> Iterator[Found]:
 def run_tasks(
     tasks: Sequence[Task], engine: str = LOCAL, jobs: int | None = None
 ) -> Iterator[tuple[int, Run]]:
-    """Each task's number and run, as they get ready."""
-    calls = [joblib.delayed(_numbered)(*item) for item in enumerate(tasks)]
-    if engine == LOCAL:
-        # In threads: the kernels run outside the interpreter's lock, and no data are copied. Many
-        # small matrix products at a time: the linear algebra's own threads only get in the way.
-        with threadpool_limits(1, user_api="blas"):
-            yield from joblib.Parallel(
-                job_count(jobs), "threading", return_as="generator_unordered"
-            )(calls)
-        return
-    workers = jobs or -1
-    with _ray(engine), joblib.parallel_config("ray"), joblib.Parallel(workers) as parallel:
-        # Some at a time: Ray's backend hands its results over all at once.
-        some = ROUNDS_OF_WORK * joblib.effective_n_jobs(workers)
-        for start in range(0, len(calls), some):
-            yield from parallel(calls[start : start + some])
+    """Each task's number and run, in their order."""
+    with opened(engine, jobs) as workers:
+        yield from each(workers, _numbered, list(enumerate(tasks)))
 
 
 def _numbered(number: int, task: Task) -> tuple[int, Run]:
     return number, run(dataset_of(task.source), task.order, task.seed, task.settings)
-
-
-@contextmanager
-def _ray(engine: str) -> Iterator[None]:
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ImportError as error:
-        raise ConfigurationError(
-            "The engine ray needs Ray: pip install 'groupwise[ray]'."
-        ) from error
-    started = not ray.is_initialized()
-    if started:
-        address = engine if engine != RAY else os.environ.get("RAY_ADDRESS")
-        try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        except Exception as error:  # whatever Ray's client raises when nobody answers
-            raise ConfigurationError(f"No Ray cluster at {address}: {error}") from error
-    register_ray()  # type: ignore[no-untyped-call,unused-ignore]
-    try:
-        yield
-    finally:
-        if started:
-            ray.shutdown()
 
 
 class Store:

@@ -85,7 +85,7 @@ def illustrate(
         yield Illustration(figure, inline(figure, drawing), files)
 
 
-def _over_seeds(result: Result, group: int) -> tuple[Vector, dict[str, Vector]]:
+def curves_of(result: Result, group: int) -> tuple[Vector, dict[str, Vector]]:
     """Rounds, and for each kind of curve an array with a row per seed."""
     loss, baseline, best, certificate = (
         np.array([getattr(run, kind)[group] for run in result.runs])
@@ -96,7 +96,7 @@ def _over_seeds(result: Result, group: int) -> tuple[Vector, dict[str, Vector]]:
 
 
 def _panel(result: Result, group: int, kinds: tuple[str, ...], per_round: bool = False) -> Panel:
-    x, curves = _over_seeds(result, group)
+    x, curves = curves_of(result, group)
     if per_round:
         late = x >= max(x[-1] / 20, 1.0)  # before that a single round's loss drowns all
         x = x[late]
@@ -116,7 +116,7 @@ def _panel(result: Result, group: int, kinds: tuple[str, ...], per_round: bool =
 def _family(result: Result, title: str, members: tuple[str, ...]) -> Panel:
     lines = []
     for colour, name in enumerate(members):
-        rounds, curves = _over_seeds(result, result.groups.index(name))
+        rounds, curves = curves_of(result, result.groups.index(name))
         fraction = rounds / max(rounds[-1], 1.0)
         lines.append(Line(name, fraction, curves["ours"].mean(axis=0), colour=colour))
         lines.append(Line("", fraction, curves["baseline"].mean(axis=0), None, colour, "marked"))

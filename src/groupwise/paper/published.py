@@ -119,14 +119,22 @@ Source = str | Dataset
 """Data for a task: a synthetic set's name, to be made where the task runs, or the data."""
 
 
+def refuse_unknown(names: Iterable[str], further: Iterable[str] = ()) -> None:
+    """Raise ConfigurationError for a name that is not of an experiment, nor a ``further`` one."""
+    known = [*further, *EXPERIMENTS]
+    for name in names:
+        if name in (EVERY, *known):
+            continue
+        near = difflib.get_close_matches(name, [EVERY, *known], n=2, cutoff=0.5)
+        hint = f"There are {', '.join(known)} and {EVERY}."
+        hint = f"Did you mean {' or '.join(near)}?" if near else hint
+        raise ConfigurationError(f"There is no experiment {name!r}. {hint}")
+
+
 def chosen(names: Iterable[str]) -> list[Experiment]:
     """The experiments of these names, each once, in the order of the paper; "all" is all."""
     wanted = set(names)
-    for name in wanted - {EVERY, *EXPERIMENTS}:
-        near = difflib.get_close_matches(name, [EVERY, *EXPERIMENTS], n=2, cutoff=0.5)
-        known = f"There are {', '.join(EXPERIMENTS)} and {EVERY}."
-        hint = f"Did you mean {' or '.join(near)}?" if near else known
-        raise ConfigurationError(f"There is no experiment {name!r}. {hint}")
+    refuse_unknown(wanted)
     everything = not wanted or EVERY in wanted
     return [each for name, each in EXPERIMENTS.items() if everything or name in wanted]
 

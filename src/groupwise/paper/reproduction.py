@@ -7,8 +7,9 @@ from pathlib import Path
 
 from groupwise.datasets import PAPER_SEEDS
 from groupwise.datasets._files import ENVIRONMENT, cache, locate
+from groupwise.engines import LOCAL, checked_engine
 from groupwise.errors import ConfigurationError, DatasetError
-from groupwise.paper.engine import LOCAL, Store, Task, checked_engine, key_of, run_tasks
+from groupwise.paper.engine import Store, Task, key_of, run_tasks
 from groupwise.paper.figures import figures_of, illustrate
 from groupwise.paper.published import (
     ORDERS,
@@ -89,7 +90,7 @@ def reproduce(
         else:
             sources[experiment] = source_of(experiment, plan.data)
     out = folder(Path(plan.out))
-    results = _run(plan, sources, out, progress)
+    results = results_of(plan, sources, out, progress)
     for result in results:
         write(out / f"{result.name}.json", json_text(result.to_dict()))
         write(out / f"{result.name}.csv", csv_text(result.to_dict()["rows"]))
@@ -121,7 +122,9 @@ def _cannot_be_had(experiment: Experiment, plan: Plan) -> str:
     return ""
 
 
-def _run(plan: Plan, sources: dict[Experiment, Source], out: Path, progress: bool) -> list[Result]:
+def results_of(
+    plan: Plan, sources: dict[Experiment, Source], out: Path, progress: bool
+) -> list[Result]:
     """Every table's runs: those that are stored already, and the others computed and stored."""
     store, seeds = Store(out), PAPER_SEEDS[: plan.seeds]
     keys = {experiment: key_of(plan.settings, source) for experiment, source in sources.items()}
