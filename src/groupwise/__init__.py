@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from groupwise.recalibration import Gap
     from groupwise.replaying import replay
     from groupwise.snapshot import load
+    from groupwise.sums import Sums
     from groupwise.ticket import Ticket
     from groupwise.validation import register
+    from groupwise.windows import Windows
 
 __version__ = "0.1.0"
 
@@ -43,8 +45,10 @@ _HOMES = {
     "Intervals": "intervals",
     "PayForFeedback": "partial_feedback",
     "Platt": "learners.platt",
+    "Sums": "sums",
     "load": "snapshot",
     "Ticket": "ticket",
+    "Windows": "windows",
     "register": "validation",
     "replay": "replaying",
     "by": "groups",
@@ -79,7 +83,9 @@ __all__ = [
     "Intervals",
     "PayForFeedback",
     "Platt",
+    "Sums",
     "Ticket",
+    "Windows",
     "aggregators",
     "bounds",
     "by",

@@ -32,16 +32,22 @@ class Accounts(Locked):
             return list(self._registry.names)
 
     def regret(
-        self, largest: int | None = None, progress: bool = False, against: str | None = None
+        self,
+        largest: int | None = None,
+        progress: bool = False,
+        against: str | None = None,
+        last: int | None = None,
     ) -> RegretTable:
         """Regret and certificate of every group over the settled rounds.
 
         ``largest`` asks only for so many groups: those with most rounds, the largest first.
         ``progress`` shows a bar. Regret is to the best in hindsight, or ``against`` an expert.
+        With windows, ``last`` asks for the shortest stretch of each group that covers so many of
+        its last rounds.
         """
         with self.lock:
             known = self._registry.names, len(self._encoder.names), self._version
-            return regret_table(self._reduction, *known, largest, progress, against)
+            return regret_table(self._reduction, *known, largest, progress, against, last)
 
     def calibration(self, largest: int | None = None, of: Any = None) -> CalibrationTable:
         """Calibration of every group, or of the ``largest``: of probabilities, as issued.

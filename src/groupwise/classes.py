@@ -11,8 +11,8 @@ from groupwise.errors import ConfigurationError
 from groupwise.kernels import classes, rounds
 from groupwise.kernels.stretch import addressed
 from groupwise.losses import Loss
-from groupwise.protocols import AnyAggregator, Awake, Play, Row, Settlement
-from groupwise.reduction import NAN, Reduction, Said
+from groupwise.protocols import AnyAggregator, Awake, Play, Row, Said, Settlement
+from groupwise.reduction import NAN, Reduction
 
 HAPPENED = 1.0
 """The label of the class that came."""
@@ -151,7 +151,7 @@ class ClassReduction(Reduction):
         rounds.follow(self._address, addressed(awake), number, probabilities)
         play = self._mixed(advice, probabilities)
         if not play[0] > 0.0:
-            raise self.refusal(advice)
+            raise self.refusal(advice, awake.groups)
         return Play(play, (advice, probabilities))
 
     def _mixed(self, advice: Vector, probabilities: Vector) -> Vector:
@@ -166,9 +166,9 @@ class ClassReduction(Reduction):
         assert self.bins is not None
         return self.bins.address
 
-    def refusal(self, advice: Vector) -> ConfigurationError:
-        """The error for advice of which some is not a number."""
-        return super().refusal(advice.sum(axis=-1) if advice.ndim > 2 else advice)
+    def refusal(self, advice: Vector, groups: Index) -> ConfigurationError:
+        """The error for advice of groups of which some is not a number."""
+        return super().refusal(advice.sum(axis=-1) if advice.ndim > 2 else advice, groups)
 
 
 def _event(play: Play, label: Any) -> Play:

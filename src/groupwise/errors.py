@@ -73,6 +73,10 @@ class OutputError(GroupwiseError):
     """A result cannot be written where it should go."""
 
 
+class EngineError(GroupwiseError):
+    """A cluster cannot be reached, has no room, or has machines that compute otherwise."""
+
+
 class MissingPackageError(ConfigurationError, ModuleNotFoundError):
     """A package that only some uses need is not installed; the message names the extra."""
 

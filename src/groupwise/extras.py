@@ -13,6 +13,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "river": ("river",),
     "sklearn": ("sklearn",),
     "ray": ("ray",),
+    "urls": ("fsspec",),
     "frames": ("pandas", "polars"),
     "serve": ("starlette", "msgspec", "uvicorn", "prometheus_client", "psycopg", "httpx"),
 }

@@ -152,7 +152,7 @@ class IntervalLayer:
     def run(self, work: Work, baseline: int) -> Outcome:
         """Both for all rows of a chunk, after the model is through with it."""
         ends = np.empty((work.labels.size, 2))
-        rows = work.indptr, work.groups, work.weights, work.labels
+        rows = *work.members, work.labels
         kernels.learn_stream(self.widths.address, *rows, work.outcome.prediction, ends)
         return work.outcome._replace(ends=ends)
 

@@ -104,9 +104,10 @@ class LayeredReduction(Reduction):
         features: int,
         new: Index = NONE,
         masses: Sequence[float] | Vector = (),
+        rosters: Sequence[int] = (),
     ) -> None:
         """Make room, for the layer too."""
-        super().reserve(groups, features, new, masses)
+        super().reserve(groups, features, new, masses, rosters)
         self.layer.reserve(groups, new, masses)
 
     def restart(self) -> None:
@@ -114,16 +115,16 @@ class LayeredReduction(Reduction):
         super().restart()
         self.layer.restart()
 
-    def save(self, groups: int, features: int) -> dict[str, Any]:
-        """Everything that was learned and recorded, as arrays by name."""
+    def save_settled(self, groups: int) -> dict[str, Any]:
+        """Everything but the learners, as arrays by name: aggregator, books and layer."""
         prefix = self.layer.prefix
         layer = {f"{prefix}{name}": array for name, array in self.layer.save(groups).items()}
-        return super().save(groups, features) | layer
+        return super().save_settled(groups) | layer
 
-    def load(self, arrays: dict[str, Any], groups: int, features: int) -> None:
-        """Take over what :meth:`save` gave."""
+    def load_settled(self, arrays: dict[str, Any], groups: int) -> None:
+        """Take over what :meth:`save_settled` gave."""
         own, layer = parts_of(arrays)
-        super().load(own, groups, features)
+        super().load_settled(own, groups)
         self.layer.load(layer, groups)
 
 

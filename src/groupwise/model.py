@@ -7,42 +7,40 @@ from typing import Any
 import numpy as np
 
 from groupwise import archive
-from groupwise.accounts import Accounts
+from groupwise.assignment import PerGroup, as_assignment
+from groupwise.carrying import Carrying
 from groupwise.configuration import arguments_from, configuration_of
-from groupwise.errors import FeatureError, TicketError, TooLargeError
+from groupwise.errors import TicketError, TooLargeError
 from groupwise.features import COLUMNS, AnyFeatures, Derived, Encoder, split
 from groupwise.features.declared import FieldKind
 from groupwise.features.experts import Experts
-from groupwise.groups import FrameMembership, Group, Groups, Member
+from groupwise.groups import Group, Groups, Member
 from groupwise.intervals import Intervals, as_intervals
 from groupwise.kernels import compiling
-from groupwise.layers import reduction_for
 from groupwise.learners.logged import Logged
 from groupwise.losses import Loss
-from groupwise.protocols import AnyAggregator, Awake, Play, Row
-from groupwise.reading import ReadFrame, frames_of, read_frame
+from groupwise.protocols import AnyAggregator, Awake, Play, Row, same_play
 from groupwise.recalibration import AnyMap, as_layer
 from groupwise.registry import Registry
-from groupwise.replaying import Figures, FrameReplay, joined, refuse_actions, run
-from groupwise.stream import Stream
+from groupwise.segments import Parts
 from groupwise.ticket import Settled, Ticket
 from groupwise.turns import LAST, Turn
 from groupwise.validation import (
     AnyLearner,
     as_aggregator,
     as_experts,
-    as_learners,
     as_loss,
     as_prior,
     checked_seed,
     encoder_for,
     with_intersections,
 )
+from groupwise.windows import Windows, as_windows, open_windows
 
 KEY_BYTES = 16
 
 
-class Groupwise(Accounts):
+class Groupwise(Carrying):
     """Predictions for a stream of individuals, with a regret guarantee for every group at once.
 
     One no-regret learner per group and one aggregator over the awake ones (Algorithm 1 of the
@@ -52,7 +50,9 @@ class Groupwise(Accounts):
     ----------
     groups : declarations by ``gw.by``, ``gw.cut``, ``gw.where``, ``gw.weight``, ``gw.pairs``.
     learner : the per-group learner, or a list of them: the guarantee is then against the best of
-        them on each group. The best known by default: ``learners.portfolio(loss)``.
+        them on each group. The best known by default: ``learners.portfolio(loss)``. Groups may have
+        different ones: {"sex=male": ..., gw.by("region"): [...], ...: the others'}, or a function
+        of the group (:class:`groupwise.learners.NamedGroup`).
     aggregator : the best known by default: ``aggregators.Prod()`` for square loss, ``Specialists``
         for log loss, ``AdaNormalHedge`` where they do not apply (other losses, plays, no clipping).
     loss : ``losses.Square(low, high)``, the range of your labels; ``losses.Log()``, probabilities.
@@ -83,6 +83,9 @@ class Groupwise(Accounts):
     intervals : the share of labels that an interval around every prediction is to cover, such as
         0.9, on every group; or ``gw.Intervals(...)``. Tickets have one then (``ticket.interval``),
         and ``model.coverage()`` shows how often labels were inside.
+    windows : True for small regret on every recent stretch of every group too, with certificates
+        (``model.regret(last=1000)``): learners that begin anew again and again, of which each group
+        has log₂ of its rounds at a time. Or ``gw.Windows(shortest)``.
     missing : "indicator" makes None and NaN in features a 0 with a 0/1 feature beside; else errors.
 
     >>> import groupwise as gw
@@ -109,7 +112,7 @@ class Groupwise(Accounts):
     def __init__(
         self,
         groups: Sequence[Group],
-        learner: AnyLearner | Sequence[AnyLearner] | None = None,
+        learner: AnyLearner | Sequence[AnyLearner] | PerGroup | None = None,
         aggregator: AnyAggregator | None = None,
         loss: Loss | None = None,
         features: AnyFeatures = None,
@@ -126,15 +129,18 @@ class Groupwise(Accounts):
         experts: Sequence[str] | None = None,
         missing: str | None = None,
         intervals: float | Intervals | None = None,
+        windows: bool | Windows | None = False,
     ) -> None:
         self.intersections = intersections
         self.declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
         self.groups = Groups(with_intersections(self.declarations, intersections), always_on)
         self.loss = as_loss(loss)
-        self.learners = as_learners(learner, self.loss)
+        self.assignment = as_assignment(learner, self.loss, self.groups)
+        self.learners = self.assignment.learners
         self.aggregator = as_aggregator(aggregator, self.loss, play, clip)
         self.recalibrate = as_layer(recalibrate, self.loss, self.learners)
         self.intervals = as_intervals(intervals, self.loss)
+        self.windows = as_windows(windows, self.loss, self.aggregator, self.recalibrate)
         self.experts = as_experts(experts, self.loss, self.learners)
         self.features = features
         self.indicators, self.intercept = indicators, intercept
@@ -149,10 +155,14 @@ class Groupwise(Accounts):
         self._encoder = encoder_for(self.learners, *parts, self.experts, missing)
         with compiling():
             width = len(self._encoder.declared or ())
-            settings = play, clip, self.seed, width, bool(always_on), self._encoder.intercept
-            learners = *self.learners, *map(Logged, self.experts)
-            mixed = learners, self.aggregator, self.loss
-            self._reduction = reduction_for(self.recalibrate or self.intervals, *mixed, *settings)
+            self._parts = Parts(
+                self.recalibrate or self.intervals,
+                self.assignment.made([Logged(one) for one in self.experts]),
+                *(self.aggregator, self.loss, play, clip),
+                *(self.seed, width, bool(always_on), self._encoder.intercept),
+            )
+            self._reduction = self._parts.reduction()
+            open_windows(self._reduction, self.windows)
         self.play = self._reduction.play
         self._registry = Registry(self.groups, self.prior)
         self._key = os.urandom(KEY_BYTES)
@@ -261,6 +271,9 @@ class Groupwise(Accounts):
         self._reserve(awake, new, row)
         if ticket.loss != self.loss:  # its range was widened since, and what was issued is cut
             late = ticket.play
+        if late is None and new and self.assignment.asks:  # was the answer the same both times?
+            play = self._reduction.predict(ticket.number, awake, row)
+            late = None if same_play(play, ticket.play) else ticket.play
         self._reduction.learn(ticket.number, awake, row, label, late)
         self._registry.admit(new)
         self._encoder.admit(row)
@@ -307,8 +320,8 @@ class Groupwise(Accounts):
     def _reserve(self, awake: Awake, new: Sequence[Member], row: Row) -> None:
         known = len(self._registry)
         numbers = np.arange(known, known + len(new))
-        masses = self._registry.masses(new)
-        self._reduction.reserve(awake.groups, len(row.names), numbers, masses)
+        masses, rosters = self._registry.masses(new), self._rosters(new)
+        self._reduction.reserve(awake.groups, len(row.names), numbers, masses, rosters)
 
     # What is known.
 
@@ -359,64 +372,6 @@ class Groupwise(Accounts):
 
     # Whole streams.
 
-    def replay(
-        self,
-        frame: Any,
-        target: str,
-        jobs: int | None = None,
-        progress: bool = False,
-    ) -> FrameReplay:
-        """Predict and learn every row of a frame in order, at compiled speed.
-
-        The same numbers as the loop ``model.learn_one(row, y)``, bit for bit, and the model goes on
-        from there. A call that raises leaves the model as it was. Other threads that want the model
-        wait until it is through.
-
-        Parameters
-        ----------
-        frame : a frame of pandas, polars or pyarrow; or an iterable of frames, taken one after
-            another, so that the stream need not fit in memory.
-        target : the column of the labels.
-        jobs : threads; one per core by default. The numbers do not depend on it.
-        progress : show a progress bar.
-        """
-        refuse_actions(self._reduction)
-        frames = iter(frames_of(frame))
-        with self.lock:
-            read = self._read(next(frames, None), target)  # the first before anything is copied
-            with self.all_or_nothing():
-                found = [self._replay(read, jobs, progress)]
-                for following in frames:
-                    found.append(self._replay(self._read(following, target), jobs, progress))
-        self._encoder.announce()
-        return joined(self._reduction, found)
-
-    def _read(self, frame: Any, target: str) -> ReadFrame:
-        """A frame, read and checked. Changes nothing."""
-        if frame is None:
-            raise FeatureError("There is no frame to replay.")
-        parts = self.loss, self.groups, self._encoder, self._registry
-        return read_frame(frame, target, *parts, self._derived, self._logged)
-
-    def _replay(
-        self, read: ReadFrame, jobs: int | None, progress: bool
-    ) -> tuple[Figures, FrameMembership]:
-        """Predict and learn the rows of a frame."""
-        registry, rows = self._registry, read.rows
-        numbers = np.arange(len(registry), len(registry) + len(read.groups))
-        masses = registry.masses(read.groups)
-        self._reduction.reserve(np.unique(rows.groups), len(rows.features), numbers, masses)
-        registry.admit(read.groups)
-        self._encoder.admit(read.encoded)
-        self._derived = read.derived
-        stream = Stream(self._reduction, registry.everybody, self._next, jobs)
-        shape = rows.labels.size, rows.groups.size
-        figures = run(stream, read.chunks(self._reduction, len(registry)), shape, (), progress)
-        self._settled.add_range(self._next, self._next + rows.labels.size)
-        self._next += rows.labels.size
-        self._version += read.learned
-        return figures, read.membership
-
     # Snapshots.
 
     def save(self, path: str | os.PathLike[str], **about: Any) -> None:
@@ -435,6 +390,10 @@ class Groupwise(Accounts):
             header = {**self._header(), "derived": derived, "around": None, **about}
             return header, self._reduction.save(groups, features) | made
 
+    def saved_rosters(self) -> list[tuple[Any, ...]]:
+        """The learners that a file holds, where groups have different ones."""
+        return self._reduction.saved_rosters(len(self._registry))
+
     def _header(self) -> dict[str, Any]:
         return {
             "model": configuration_of(self),
@@ -448,9 +407,11 @@ class Groupwise(Accounts):
         }
 
     @classmethod
-    def restored(cls, header: Mapping[str, Any], arrays: archive.Arrays) -> "Groupwise":
-        """The model whose header and arrays ``save`` wrote."""
-        model = cls(**arguments_from(header["model"]))
+    def restored(
+        cls, header: Mapping[str, Any], arrays: archive.Arrays, learner: Any = None
+    ) -> "Groupwise":
+        """The model whose header and arrays ``save`` wrote; ``learner`` as for ``gw.load``."""
+        model = cls(**arguments_from(header["model"], learner))
         model._encoder = Encoder.from_dict(header["encoder"], model.groups)
         if model._derived is not None:
             model._derived.load(header["derived"], arrays)

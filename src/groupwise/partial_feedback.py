@@ -108,6 +108,11 @@ class _PartialFeedback:
                 "Intervals promise something of every label, and here few are seen: leave "
                 "intervals out."
             )
+        if model.windows is not None:
+            raise ConfigurationError(
+                "Windows are of a group's last rounds, and here few are learned from: leave "
+                "windows out."
+            )
         if horizon is not None and not (is_finite(horizon, int) and horizon > 0):
             raise ConfigurationError(
                 f"horizon must be a positive whole number or None, not {horizon!r}."

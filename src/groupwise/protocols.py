@@ -95,6 +95,23 @@ class Play(NamedTuple):
         return probabilities
 
 
+def same_play(one: Play, other: Play) -> bool:
+    """Are the prediction, the advice and the weights of two plays the same?"""
+    mine = one.prediction, one.advice, one.probabilities
+    theirs = other.prediction, other.advice, other.probabilities
+    return all(map(np.array_equal, mine, theirs))
+
+
+class Said(NamedTuple):
+    """Advice that are actions, on their way to a play."""
+
+    advice: Vector
+    probabilities: Vector
+    chosen: int = 0
+    losses: Vector = NOTHING
+    charged: float = 0.0
+
+
 class Ends(NamedTuple):
     """An interval as it was issued: scaled, cut to the range of then, empty unless low ≤ high."""
 
@@ -172,6 +189,8 @@ class Setting(NamedTuple):
     """How many learners a group has in all; with the group's number this names an expert."""
     width: int
     """How many features are declared; 0 where they come with the rows."""
+    leading: Sequence[Any] | None = None
+    """The learners of the always-on group, to which others may lean; None where it has the same."""
 
 
 class Bank(ABC):
@@ -195,14 +214,22 @@ class Bank(ABC):
     """Are advice actions, of which one is played, and not numbers, which may be averaged?"""
     compiled: bool = False
     """Does :meth:`run` do without the interpreter?"""
+    sparse: ClassVar[bool] = False
+    """Can ``save`` and ``load`` be given the numbers of some groups, and not of the first alone?"""
     comparator: str = "the group's own best learner"
     """What :meth:`hindsight` is the loss of."""
     measured: bool = False
     """Is some of :meth:`a_priori` measured, as nobody declares it?"""
+    frees: ClassVar[bool] = False
+    """Can groups be given up (:meth:`free`), as windows are when they end?"""
 
     def reserve(self, groups: Index, features: int) -> None:
         """Make room for these groups and so many features. Changes no advice."""
         return None
+
+    def reserve_as(self, groups: Index, others: Index) -> None:
+        """Make room for groups whose rows will be some of those of others."""
+        self.reserve(groups, 1)
 
     @abstractmethod
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
@@ -245,6 +272,10 @@ class Bank(ABC):
         for t, number, awake, row, label in rounds:
             out[t] = self.step(number, 0, awake, row, label, 1.0)
 
+    def finish(self, rounds: "Rounds", out: Vector) -> None:
+        """Called once when ``run`` is through with a stretch, in however many threads."""
+        return None
+
     def record(self, awake: Awake, row: Row, label: Any, stands_for: float) -> None:
         """Add a label, which stands for so many rounds, to what hindsight needs."""
         return None
@@ -284,6 +315,18 @@ class Bank(ABC):
     @abstractmethod
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
+
+    def free_learners(self, groups: Index) -> None:
+        """Give up what some groups have learned, not what was recorded of them."""
+        raise NotImplementedError
+
+    def free(self, groups: Index) -> None:
+        """Give up all that is kept of some groups, which then have learned nothing."""
+        raise NotImplementedError
+
+    def renumber(self, start: int, old: Index, new: Index) -> None:
+        """Groups get other numbers; all others from ``start`` on are given up."""
+        raise NotImplementedError
 
     @abstractmethod
     def save(self, groups: int, features: int) -> dict[str, Any]:
@@ -420,4 +463,26 @@ class PolicyOracle(Protocol):
 
         ``costs`` has an entry per context, or a row with an entry per label.
         """
+        ...
+
+
+class Engine(Protocol):
+    """Where the tasks of a segmented replay run (``groupwise.segments``).
+
+    A task is a function of a module with plain arguments, which leaves them as they are.
+    """
+
+    workers: int
+    """How many tasks run at a time."""
+
+    def put(self, value: Any) -> Any:
+        """A handle to a value that several tasks need."""
+        ...
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A handle to what the function gives; arguments may be handles, and are awaited."""
+        ...
+
+    def get(self, handle: Any) -> Any:
+        """The value, once it is there; or the error that it came to."""
         ...

@@ -38,23 +38,24 @@ class ReadFrame(NamedTuple):
         whole = self.rows
         step = rows_at_a_time(reduction, groups, len(whole.features))
         for start in range(0, whole.labels.size, step):
-            stop = min(start + step, whole.labels.size)
-            entries = slice(whole.member_indptr[start], whole.member_indptr[stop])
-            yield Chunk(
-                whole.cells.part(start, stop),
-                whole.member_indptr[start : stop + 1] - whole.member_indptr[start],
-                whole.groups[entries],
-                whole.weights[entries],
-                whole.labels[start:stop],
-                whole.features,
-                whole.logged[start:stop],
-            )
+            yield whole.part(start, min(start + step, whole.labels.size))
 
 
 def frames_of(frames: Any) -> Any:
-    """One frame, or an iterable of them, as an iterable."""
+    """Frames as an iterable: one, several, or the files and row groups of a pyarrow dataset."""
+    if hasattr(frames, "get_fragments"):
+        return _fragments(frames)
     one = hasattr(frames, "columns") or hasattr(frames, "column_names")
     return [frames] if one else frames
+
+
+def _fragments(dataset: Any) -> Iterator[Any]:
+    for file in dataset.get_fragments():
+        split = getattr(file, "split_by_row_group", None)  # of Parquet; others are read as files
+        for part in [file] if split is None else split():
+            table = part.to_table(schema=dataset.schema)
+            if table.num_rows:
+                yield table
 
 
 def read_frame(

@@ -22,7 +22,7 @@ is the same, as learners do not depend on what is played. Learners are behind
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,10 +35,8 @@ from groupwise.kernels.experts import EXPERTS
 from groupwise.kernels.layout import address
 from groupwise.kernels.losses import CODES, value
 from groupwise.kernels.stretch import addressed
-from groupwise.learners.banks import banks_of
-from groupwise.learners.compiled import Crew, joint
-from groupwise.learners.logged import LoggedBank
-from groupwise.learners.wrapped import not_advice
+from groupwise.learners.crew import Crew, joint
+from groupwise.learners.rosters import Rosters
 from groupwise.losses import Log, Loss
 from groupwise.protocols import (
     AnyAggregator,
@@ -46,12 +44,16 @@ from groupwise.protocols import (
     Hindsight,
     Play,
     Row,
+    Said,
     Settlement,
     Stateful,
 )
+from groupwise.records import Records
 from groupwise.regret.calibration import bins_for
+from groupwise.staff import Staff
 from groupwise.store import Store
 from groupwise.validation import sound_play
+from groupwise.windows import Clocks
 
 NOBODY = 0.5
 """The scaled play where no group is awake: the middle of the range."""
@@ -61,22 +63,12 @@ NONE: Index = np.zeros(0, dtype=np.int64)
 _as_play = tuple.__new__  # what Play(...) does, without its frame
 
 
-class Said(NamedTuple):
-    """Advice that are actions, on their way to a play."""
-
-    advice: Vector
-    probabilities: Vector
-    chosen: int = 0
-    losses: Vector = np.zeros(0)
-    charged: float = 0.0
-
-
-class Reduction:
+class Reduction(Staff, Records):
     """Algorithm 1 on numbers: groups are integers, rows are vectors, labels are encoded.
 
     Parameters
     ----------
-    learners : the learners of every group.
+    learners : the learners of every group; or :class:`Rosters`, where not all have the same.
     aggregator, loss, play, clip, seed : as for ``Groupwise``.
     width : how many features are declared; 0 where they come with the rows.
     always_on : is the last awake group of every row the always-on one? Its first learner is the
@@ -86,7 +78,7 @@ class Reduction:
 
     def __init__(
         self,
-        learners: Sequence[Any],
+        learners: Sequence[Any] | Rosters,
         aggregator: AnyAggregator,
         loss: Loss,
         play: str | None = None,
@@ -96,7 +88,6 @@ class Reduction:
         always_on: bool = False,
         intercept: bool = False,
     ) -> None:
-        self.learners = tuple(learners)
         self.aggregator: Any = aggregator
         self.loss = loss
         self.play = sound_play(aggregator, loss, play, clip)
@@ -105,11 +96,7 @@ class Reduction:
         self.stands_for = 1.0
         """How many rounds a label stands for; more than one where feedback is partial."""
         # Step 1: a learner for every group, made as groups appear.
-        self.banks = banks_of(self.learners, loss, seed, width, intercept, always_on)
-        self.experts = sum(len(bank.columns) for bank in self.banks)
-        read = (bank.names for bank in self.banks if isinstance(bank, LoggedBank))
-        self.logged = next(read, {})
-        """The experts whose advice comes with the rows, by name: which of a group's they are."""
+        super().__init__(learners, loss, seed, width, intercept, always_on)
         self.actions = self.banks[0].actions
         self.in_order = list(self.banks[0].columns) == list(range(self.experts))
         """Is there one bank, whose learners are the experts in their order?"""
@@ -134,6 +121,8 @@ class Reduction:
         self.largest = np.zeros(1)
         self.restarts = 0
         """How often everybody has forgotten, which the books do not."""
+        self.earlier: Vector | None = None
+        """The aggregator's bounds up to when it last began anew, by group and expert."""
         self._settings = rounds.Settings(
             aggregator=rounds.AGGREGATORS[getattr(aggregator, "kernel", "")],
             play=rounds.PLAYS[self.play],
@@ -153,6 +142,8 @@ class Reduction:
         self._crew: Any = self.banks[0] if alone else None
         """Who gives advice and is updated, where there is nobody else."""
         self._baseline = rounds.LAST if always_on else rounds.NOBODY
+        self.windows: Clocks | None = None
+        """The clocks of the groups, where stretches of their own time are groups as well."""
         self._hand_over()
 
     def _hand_over(self) -> None:
@@ -170,6 +161,8 @@ class Reduction:
 
     def predict(self, number: int, awake: Awake, row: Row) -> Play:
         """Steps (a) and (b). Changes nothing."""
+        if self.windows is not None:
+            awake = self.windows.around(awake)
         # (a) Subsequence-level prediction: every awake learner gives advice.
         said = (self._crew or self).advice(number, 0, awake, row)
         # (b) Prediction aggregation: the weights over the awake learners make a play.
@@ -184,13 +177,19 @@ class Reduction:
         the proofs need. ``late`` is what was played, where other labels have come since: the books
         are charged with it, and keep the difference as the delay term.
         """
+        groups = awake.groups
+        if self.windows is not None:
+            awake = self.windows.around(awake)
         # (c) Update: every awake learner with (x_t, y_t), whatever was played …
         again = 0 if late is None else 1
         if late is not None and self._wild:  # labels have come since somebody looked at the advice
             self._played(number, awake, (self._crew or self).advice(number, again, awake, row))
         said = (self._crew or self).updated(number, again, awake, row, label, self.stands_for)
         # … and the aggregator with the losses of the advice.
-        return self.settle(number, awake, said, label, late)
+        play = self.settle(number, awake, said, label, late)
+        if self.windows is not None:
+            self.windows.turn(self, groups)
+        return play
 
     def settle(
         self, number: int, awake: Awake, said: Any, label: Any, late: Play | None = None
@@ -208,7 +207,7 @@ class Reduction:
                 books, place, number, label, share, baseline, said, issued, played, realised, single
             )
             if play != play:
-                raise self.refusal(said[0, : len(awake.groups)])
+                raise self.refusal(said[0, : len(awake.groups)], awake.groups)
             return play
         losses, charged = said.losses, said.charged
         if late is None:
@@ -260,7 +259,7 @@ class Reduction:
         place = awake.address or addressed(awake)
         play = self._predict(self._address, place, number, said)
         if play != play:
-            raise self.refusal(said[0])
+            raise self.refusal(said[0], awake.groups)
         return _as_play(Play, (play, said))
 
     def _weighed(self, number: int, awake: Awake, said: "Said") -> "Said":
@@ -294,11 +293,9 @@ class Reduction:
                 "Logarithms of weights must be numbers, or minus infinity for no weight."
             )
 
-    def refusal(self, advice: Vector) -> ConfigurationError:
-        """The error for advice of which some is not a number, or too large."""
-        names = [one for one in self.learners for _ in range(getattr(one, "experts", 1))]
-        place = int(np.argmin(np.abs(advice) <= self._settings.numbers[-1]))
-        return not_advice(names[place % advice.shape[1]], advice.flat[place])
+    def refusal(self, advice: Vector, groups: Index) -> ConfigurationError:
+        """The error for advice of groups of which some is not a number, or too large."""
+        return self.refused(advice, groups, float(self._settings.numbers[-1]))
 
     def room(self, rows: int, entries: int) -> tuple[Vector, Vector, Vector]:
         """Room for the predictions of a stretch, for advice, and for advice as learners give it."""
@@ -320,7 +317,7 @@ class Reduction:
         place, was = addressed(awake), (NAN, NAN, NAN, NAN)
         prediction = self._settle(self._address, place, number, label, 1.0, baseline, said, *was)
         if prediction != prediction:
-            raise self.refusal(said[0])
+            raise self.refusal(said[0], awake.groups)
         _, expected, realised = self.score(Play(prediction, said[:2]), label)
         return prediction, expected, realised
 
@@ -390,11 +387,6 @@ class Reduction:
         """What the best of the class for the group ``of`` would have lost on ``group``, scaled."""
         return self.banks[0].elsewhere(group, of)
 
-    @property
-    def comparator(self) -> str:
-        """What ``hindsight`` is the loss of."""
-        return self.banks[0].comparator
-
     def bounds(self, group: int) -> Vector | None:
         """Bounds on the learners' regret on a group; None where what they realised is used."""
         return joint([bank.bounds(group) for bank in self.banks])
@@ -436,63 +428,70 @@ class Reduction:
         features: int,
         new: Index = NONE,
         masses: Sequence[float] | Vector = (),
+        rosters: Sequence[int] = (),
     ) -> None:
         """Make room for these groups and so many features; ``new`` ones weigh ``masses``.
 
-        A slot that no label has reached is an expert that slept so far, so reserving one for a
-        prediction changes no other prediction.
+        ``rosters`` are theirs, where not all groups have the same learners. A slot that no label
+        has reached is an expert that slept so far, so reserving one for a prediction changes no
+        other prediction.
         """
-        for store in self._records().values():
+        if self.divided is not None and len(rosters):
+            self.divided.assign(new, rosters)
+        shares = self.shares(masses, new)
+        if self.windows is not None and len(masses):
+            self.windows.welcome(self, new, shares)
+        for store in self.records().values():
             store.reserve(groups, 0)
         for bank in self.banks:
             bank.reserve(groups, features)
         if len(masses):
-            each = np.asarray(masses, dtype=np.float64)[:, None] / self.experts
-            self.state.fill("mass", new, np.repeat(each, self.experts, axis=1))
+            self.state.fill("mass", new, shares)
 
-    def _records(self) -> dict[str, Store]:
-        """What is kept beside the learners, by the names that it has in a file."""
-        found = {"aggregator": self.state, "ledger": self.books}
-        more = {"own": self.own, "calibration": self.bins}
-        return found | {name: store for name, store in more.items() if store is not None}
+    def enlist(self, learners: Sequence[Any]) -> int:
+        """The number of the roster that has these learners, made where there is none."""
+        number = self.found_or_made(learners)
+        most = len(self.banks[0].columns)
+        if most > self.experts:  # than any group had
+            self.experts = most
+            self.state, self.books = self.state.longer(most), self.books.longer(most)
+            self.own = None if self.own is None else self.own.longer(most)
+            self._hand_over()
+        return number
 
     def restart(self) -> None:
         """Make all learners and the aggregator forget, as if no label had come."""
+        if self.windows is not None:
+            self.windows.restart(self)
         for bank in self.banks:
             bank.restart()
         self.restarts += 1
-        self.state.clear(("regret", "absolute"))
-        if self.own is not None:
-            self.own.clear(tuple(self.own.layout.axes))
-        self.common[:] = 0.0
+        self._forget()
 
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """Everything that was learned and recorded, as arrays by name."""
-        found = {"aggregator.largest": self.largest.copy()}
-        if self.restarts:
-            found["aggregator.restarts"] = np.array([self.restarts])
-        if self.own is not None:
-            found["aggregator.common"] = self.common.copy()
-        for name, store in self._records().items():
-            found |= {f"{name}.{k}": a for k, a in store.save(groups, features).items()}
+        found: dict[str, Any] = {}
+        if self.windows is not None:
+            found |= self.windows.save(groups)
+            groups = self.windows.tidy(self, groups)
+        found |= self.save_settled(groups)
         for bank in self.banks:
             found |= bank.save(groups, features)
         return found
 
     def load(self, arrays: dict[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
-        self.largest[:] = arrays["aggregator.largest"]
-        self.restarts = int(arrays.get("aggregator.restarts", [0])[0])
-        if self.own is not None:
-            self.common[:] = arrays["aggregator.common"]
-        for name, store in self._records().items():
-            own = {k.removeprefix(f"{name}."): a for k, a in arrays.items() if k.startswith(name)}
-            if store is self.bins and not own:  # of a file without: they begin now
-                store.reserve(np.arange(groups), 0)
-            else:
-                store.load(own, groups, 0, 0)
+        known = groups
+        if self.windows is not None:
+            groups = self.windows.load(arrays, known)
+        self.load_settled(arrays, groups)
         for bank in self.banks:
             bank.load(arrays, groups, features)
+        mass = self.state.column("mass", groups)
+        if ((mass > 0.0) != self.present(np.arange(groups))).any():
+            raise ValueError("aggregator.mass does not fit the groups' learners")
+        if self.windows is not None:
+            self.windows.loaded(self, known)
 
     def __getstate__(self) -> dict[str, Any]:
         left_out = ("_message", "_address", "_predict", "_settle")

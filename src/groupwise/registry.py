@@ -74,7 +74,7 @@ class Registry:
         known = self.together.get(tuple(members))
         if known is not None:
             return known, ()
-        indices, new = self._look_up(members)
+        indices, new = self.look_up(members)
         awake = Awake(indices, np.array(weights))
         if self._whole and not new:
             if len(self.together) >= REMEMBERED:
@@ -84,10 +84,11 @@ class Registry:
 
     def of_frame(self, membership: FrameMembership) -> tuple[Index, tuple[Member, ...]]:
         """The groups of every row of a frame by number, and which of them are new."""
-        numbers, new = self._look_up(membership.members)
+        numbers, new = self.look_up(membership.members)
         return numbers[membership.indices], new
 
-    def _look_up(self, members: Sequence[Member]) -> tuple[Index, tuple[Member, ...]]:
+    def look_up(self, members: Sequence[Member]) -> tuple[Index, tuple[Member, ...]]:
+        """The numbers of groups, and which of them are new: these get the next numbers."""
         known = self._numbers
         new = tuple(member for member in members if member not in known)
         numbers = dict(zip(new, itertools.count(len(known))))

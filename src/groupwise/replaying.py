@@ -1,6 +1,6 @@
-"""Whole streams at compiled speed, from arrays (``gw.replay``) and from frames: the loop's numbers.
+"""Whole streams of arrays at compiled speed (``gw.replay``): the loop's numbers.
 
-Arrays are read and checked chunk by chunk; a frame is checked whole before anything changes.
+They are read and checked chunk by chunk.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,155 +10,40 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from groupwise import segmented
 from groupwise.arrays import LARGEST, Index, Vector
+from groupwise.assignment import PerGroup, of_columns
 from groupwise.class_names import ClassName
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
 from groupwise.features.experts import Experts
-from groupwise.groups import ALWAYS_ON, FrameMembership
-from groupwise.intervals import CoverageTable, Intervals, as_intervals, ends_of
-from groupwise.kernels import cells, compiling
+from groupwise.figures import KEEP, Gathered, path_of, refuse_actions, run
+from groupwise.groups import ALWAYS_ON
+from groupwise.intervals import CoverageTable, Intervals, as_intervals
+from groupwise.kernels import cells
 from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import compress
-from groupwise.layers import coverage_table, recalibration_table, reduction_for
+from groupwise.layers import coverage_table, recalibration_table
 from groupwise.learners.logged import Logged
 from groupwise.losses import Loss
-from groupwise.progress import progress_bar
-from groupwise.protocols import AnyAggregator
+from groupwise.protocols import AnyAggregator, Engine
 from groupwise.recalibration import AnyMap, GapTable, as_layer
 from groupwise.reduction import Reduction
 from groupwise.regret.calibration import CalibrationTable, calibration_table
 from groupwise.regret.curves import Curve, Recorder, moments
 from groupwise.regret.table import RegretTable, regret_table
+from groupwise.segments import Parts, Segment
 from groupwise.stream import Chunk, Outcome, Stream, rows_at_a_time
 from groupwise.validation import (
     MASSES,
     AnyLearner,
     as_aggregator,
     as_experts,
-    as_learners,
     as_loss,
     checked_seed,
     is_mass,
     mass_of_everybody,
 )
-
-KEEP = ("advice", "weights")
-
-
-class Figures(NamedTuple):
-    """A figure per row, in the label's units, and what was kept of the rest."""
-
-    prediction: Vector
-    loss: Vector
-    expected_loss: Vector
-    advice: Vector | None
-    weights: Vector | None
-    interval: Vector | None
-
-
-def run(
-    stream: Stream, chunks: Iterator[Chunk], shape: tuple[int, int], keep: Sequence[str], show: bool
-) -> Figures:
-    """Drive a stream over chunks, of so many rows and entries in all, and collect what comes."""
-    rows, entries = shape
-    reduction, loss = stream.reduction, stream.reduction.loss
-    realised, expected = np.empty(rows), np.empty(rows)
-    ends: list[Vector] = []
-    prediction = np.empty(rows if loss.classes is None else (rows, len(loss.classes)))
-    room = reduction.room(0, entries)[1], np.empty((entries, reduction.experts))
-    kept = {item: part for item, part in zip(KEEP, room, strict=True) if item in keep}
-    position = entry = 0
-    with compiling(), progress_bar(rows, "replay", show) as advance:
-
-        def done(outcome: Outcome) -> None:
-            nonlocal position, entry
-            part = slice(position, position + outcome.expected.size)
-            prediction[part] = outcome.prediction
-            expected[part] = outcome.expected
-            realised[part] = outcome.realised
-            if outcome.ends.size:
-                ends.append(outcome.ends)
-            last = entry + len(outcome.advice)
-            for item, values in zip(KEEP, (outcome.advice, outcome.probabilities), strict=True):
-                if item in kept:
-                    kept[item][entry:last] = values
-            advance(part.stop - position)
-            position, entry = part.stop, last
-
-        stream.run(chunks, done)
-
-    def flat(values: Vector) -> Vector:
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    return Figures(
-        prediction if loss.classes is not None else loss.decode_many(prediction),
-        loss.unit * realised,
-        loss.unit * expected,
-        flat(loss.decode_many(kept["advice"])) if "advice" in kept else None,
-        flat(kept["weights"]) if "weights" in kept else None,
-        ends_of(loss, np.concatenate(ends)) if ends else None,
-    )
-
-
-def refuse_actions(reduction: Reduction) -> None:
-    """Learners of actions cannot enter a replay: their plays and labels are vectors."""
-    if reduction.actions:
-        raise ConfigurationError(
-            f"{type(reduction.learners[0]).__name__} cannot enter a replay: loop over "
-            "model.predict and model.learn."
-        )
-
-
-def path_of(reduction: Reduction) -> str:
-    """Which way a replay takes."""
-    return "compiled" if reduction.compiled else "python"
-
-
-# Frames.
-
-
-@dataclass(frozen=True, eq=False)
-class FrameReplay:
-    """What ``Groupwise.replay`` returns: a figure per row, in the label's units.
-
-    ``loss`` is that of the prediction, ``expected_loss`` its expectation over the aggregator's
-    draw. ``groups(t)`` are the awake groups of row t. ``path`` says which way was taken: "compiled"
-    or "python". Where the loss names classes, ``prediction`` has a column for each of ``classes``.
-    ``interval`` has the ends of the intervals, where the model issues such: NaN where one is empty,
-    or nobody is awake. Regret is the model's: ``model.regret()``.
-    """
-
-    prediction: Vector
-    loss: Vector
-    expected_loss: Vector
-    path: str
-    memberships: tuple[FrameMembership, ...]
-    classes: Sequence[ClassName] | None = None
-    interval: Vector | None = None
-
-    def groups(self, row: int) -> list[str]:
-        """The names of the groups that a row was in."""
-        for membership in self.memberships:
-            rows = membership.indptr.size - 1
-            if row < rows:
-                first, last = membership.indptr[row : row + 2]
-                return [membership.names[g] for g in membership.indices[first:last].tolist()]
-            row -= rows
-        raise IndexError(row)
-
-
-def joined(reduction: Reduction, found: Sequence[tuple[Figures, FrameMembership]]) -> FrameReplay:
-    """What came of one frame after another."""
-    prediction, loss, expected = (np.concatenate([one[i] for one, _ in found]) for i in range(3))
-    memberships = tuple(membership for _, membership in found)
-    about = path_of(reduction), memberships, reduction.loss.classes
-    issued = [one.interval for one, _ in found if one.interval is not None]
-    return FrameReplay(
-        prediction, loss, expected, *about, np.concatenate(issued) if issued else None
-    )
-
-
-# Arrays.
+from groupwise.windows import Windows, as_windows, open_windows
 
 
 class Inputs(NamedTuple):
@@ -203,9 +88,12 @@ class Replay:
     _start: Callable[[int | None], Stream]
     _reduction: Reduction
 
-    def regret(self, against: str | None = None) -> RegretTable:
-        """The regret table over the whole stream; perhaps ``against`` an expert."""
-        return self._table(self._reduction, against)
+    def regret(self, against: str | None = None, last: int | None = None) -> RegretTable:
+        """The regret table over the whole stream; perhaps ``against`` an expert.
+
+        With windows, ``last`` asks for so many of the last rounds of each group, or a few more.
+        """
+        return self._table(self._reduction, against, last)
 
     def calibration(self, of: Any = None) -> CalibrationTable:
         """Calibration of every group, where predictions are probabilities: of one class."""
@@ -237,10 +125,13 @@ class Replay:
         curves = recorder.curves()
         return {name: curves[name] for name in self.names}
 
-    def _table(self, reduction: Reduction, against: str | None = None) -> RegretTable:
+    def _table(
+        self, reduction: Reduction, against: str | None = None, last: int | None = None
+    ) -> RegretTable:
         inputs = self._inputs
         features, settled = len(inputs.feature_names), inputs.labels.size
-        return regret_table(reduction, list(self.names), features, settled, against=against)
+        names = list(self.names)
+        return regret_table(reduction, names, features, settled, against=against, last=last)
 
 
 def replay(
@@ -248,7 +139,7 @@ def replay(
     y: ArrayLike,
     membership: ArrayLike,
     *,
-    learner: AnyLearner | Sequence[AnyLearner] | None = None,
+    learner: AnyLearner | Sequence[AnyLearner] | PerGroup | None = None,
     aggregator: AnyAggregator | None = None,
     loss: Loss | None = None,
     play: str | None = None,
@@ -262,6 +153,10 @@ def replay(
     recalibrate: bool | AnyMap | None = False,
     experts: Mapping[str, ArrayLike] | None = None,
     intervals: float | Intervals | None = None,
+    windows: bool | Windows | None = False,
+    segment: int | None = None,
+    aggregators_at: str = segmented.STREAM,
+    engine: str | Engine | None = None,
 ) -> Replay:
     """Run Algorithm 1 over a whole stream of arrays, taken as they are.
 
@@ -272,7 +167,7 @@ def replay(
     y : T labels within the loss's range, or names of its classes.
     membership : T × N, dense or scipy sparse, each entry in [0, 1]; an always-on column is yours to
         give. The baseline is the column named "always_on", or else the first that is always 1.
-    learner, aggregator, loss, play, clip, seed, recalibrate, intervals : as in
+    learner, aggregator, loss, play, clip, seed, recalibrate, intervals, windows : as in
         :class:`groupwise.Groupwise`.
     prior : a positive mass per group; 1 by default, or for the baseline 4 as in ``Groupwise``.
     names : the groups' names; "0", "1", … by default.
@@ -281,6 +176,7 @@ def replay(
     progress : show a progress bar.
     experts : T predictions of other models, in the label's units, by the models' names; see
         :class:`groupwise.Groupwise`.
+    segment, aggregators_at, engine : as in :meth:`groupwise.Groupwise.replay`.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -298,27 +194,47 @@ def replay(
     unknown = [item for item in keep if item not in KEEP]
     if unknown:
         raise ConfigurationError(f"keep takes {' and '.join(KEEP)}, not {unknown[0]!r}.")
-    learners, baseline = as_learners(learner, loss), _baseline(names, inputs)
+    baseline = _baseline(names, inputs)
+    assignment = of_columns(learner, loss, names, baseline)
+    learners = assignment.learners
     chosen = as_aggregator(aggregator, loss, play, clip)
     masses = _masses(prior, len(names), baseline, mass_of_everybody(learners))
     seed, layer = checked_seed(seed), as_layer(recalibrate, loss, learners)
     within = as_intervals(intervals, loss)
+    recent = as_windows(windows, loss, chosen, layer)
     logged = Experts(as_experts(list(theirs), loss, learners), loss, clip)
     inputs = inputs._replace(logged=logged.of_arrays(theirs, inputs.labels.size))
-    everyone = *learners, *map(Logged, logged.columns)
+    everyone = [Logged(one) for one in logged.columns]
     everybody = np.arange(len(names))
     width = len(inputs.feature_names)
 
+    parts = Parts(
+        *(layer or within, assignment.made(everyone), chosen, loss, play, clip, seed),
+        *(0, False, False),
+        keep=bool(keep),
+        afresh=aggregators_at == segmented.SEGMENT,
+    )
+
     def start(jobs: int | None) -> Stream:
-        reduction = reduction_for(layer or within, everyone, chosen, loss, play, clip, seed)
+        reduction = parts._replace(learners=assignment.made(everyone)).reduction()
         refuse_actions(reduction)
-        reduction.reserve(everybody, width, everybody, masses)
+        open_windows(reduction, recent)
+        rosters = assignment.of_names(names, reduction.enlist)
+        reduction.reserve(everybody, width, everybody, masses, rosters)
         return Stream(reduction, baseline, 0, jobs)
 
     stream = start(jobs)
     rows = inputs.labels.size
-    shape = rows, inputs.entries() if keep else 0
-    figures = run(stream, _chunks(stream.reduction, inputs, 0, rows), shape, keep, progress)
+    if size := segmented.checked(segment, aggregators_at, stream.reduction, engine):
+        with Gathered(loss, progress, rows) as gathered:
+            cut = _segments(stream.reduction, inputs, size, baseline)
+            about = engine, jobs, gathered.add
+            carried = segmented.replay(parts, stream.reduction, len(names), cut, *about)
+        figures = gathered.figures(keep)
+        stream.reduction = segmented.after(parts, stream.reduction, carried, width)
+    else:
+        shape = rows, inputs.entries() if keep else 0
+        figures = run(stream, _chunks(stream.reduction, inputs, 0, rows), shape, keep, progress)
     return Replay(
         *figures,
         names=names,
@@ -422,6 +338,14 @@ def _chunks(reduction: Reduction, inputs: Inputs, first: int, last: int) -> Iter
             inputs.feature_names,
             inputs.logged[rows],
         )
+
+
+def _segments(reduction: Reduction, inputs: Inputs, size: int, baseline: int) -> Iterator[Segment]:
+    count = inputs.members.shape[1]
+    cutter = segmented.Cutter(size, 0, count)
+    for rows in _chunks(reduction, inputs, 0, inputs.labels.size):
+        yield from cutter.cut(rows, (), baseline, rows.labels.size)
+    yield from cutter.rest()
 
 
 def _cells(matrix: Any, rows: slice) -> Cells:

@@ -15,6 +15,7 @@ import numpy as np
 
 from groupwise import archive
 from groupwise.arrays import LARGEST
+from groupwise.configuration import check_function
 from groupwise.errors import ConfigurationError, SnapshotError
 from groupwise.kernels.gram import UNIT
 from groupwise.kernels.hindsight import HELD, TOGETHER
@@ -22,6 +23,7 @@ from groupwise.kernels.prod import LOW
 from groupwise.kernels.reference import LEAST_WEIGHT
 from groupwise.kernels.sketch import MISSING
 from groupwise.layers import parts_of
+from groupwise.learners.divided import NUMBERS, by_roster
 from groupwise.learners.ridge import FADED
 from groupwise.losses import Square, Widened
 from groupwise.model import KEY_BYTES, Groupwise
@@ -44,17 +46,25 @@ FARTHEST = 1e40 * LARGEST**2
 """None of them is larger, nor are sums of products where they stand for a factor."""
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], learner: Any = None) -> Any:
     """The model that its ``save`` wrote, wrappers included; it continues bit for bit.
 
     Learners and aggregators of your own must be registered first
-    (``groupwise.register``).
+    (``groupwise.register``). Where the learners of groups came from a function, ``learner`` is that
+    function: it is asked for groups that appear from now on, and without it they are an error.
     """
-    return restored(path, *archive.read(path))
+    return restored(path, *archive.read(path), learner)
 
 
-def restored(path: str | os.PathLike[str], header: dict[str, Any], arrays: archive.Arrays) -> Any:
+def restored(
+    path: str | os.PathLike[str],
+    header: dict[str, Any],
+    arrays: archive.Arrays,
+    learner: Any = None,
+) -> Any:
     """The model of a file that was read."""
+    if learner is not None:
+        check_function(header["model"], learner)
     try:
         if header["schema"] == 1:
             arrays = _from_schema_1(arrays)
@@ -64,9 +74,10 @@ def restored(path: str | os.PathLike[str], header: dict[str, Any], arrays: archi
             arrays = {**arrays, f"ridge.{FADED}": np.ones(1)}
         arrays = {**_rests(arrays), **arrays}
         for part in parts_of(arrays):
-            _check_numbers(part)
+            for own in by_roster(part):
+                _check_numbers(own)
         _check_tickets(header)
-        model = Groupwise.restored(header, arrays)
+        model = Groupwise.restored(header, arrays, learner)
         around = header.get("around")
         return model if around is None else KINDS[around["type"]].restored(model, around)
     except Exception as error:  # whatever does not fit, for whatever reason
@@ -170,15 +181,17 @@ def _check_tickets(header: Mapping[str, Any]) -> None:
 def _check_numbers(arrays: archive.Arrays) -> None:
     """Every number is finite, and those that the kernels take for positions are ones.
 
-    What a single model would have lost is NaN where there is none.
+    What a single model would have lost is NaN where there is none. Where groups have different
+    learners, a mass of 0 is that of none: the reduction knows of which.
     """
+    divided = NUMBERS in arrays
     for name, array in arrays.items():
         wrong = np.isinf(array) if name == "ledger.baseline_loss" else ~np.isfinite(array)
         if wrong.any():
             raise ValueError(f"{name} holds a number that is not finite")
         if name.endswith(NEVER_NEGATIVE) and (array < 0.0).any():
             raise ValueError(f"{name} is below 0")
-        if name == "aggregator.mass" and (array <= 0.0).any():
+        if name == "aggregator.mass" and (array < 0.0 if divided else array <= 0.0).any():
             raise ValueError(f"{name} is not above 0")
         if name.endswith(".strength") and (array < 1.0 / LARGEST).any():
             raise ValueError(f"{name} is not above 0")

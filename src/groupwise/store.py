@@ -62,6 +62,7 @@ class Store:
         self.block, self.late, self.width = (np.zeros(0, dtype=np.int64) for _ in range(3))
         self.used = np.zeros(1, dtype=np.int64)
         self._promised = 0
+        self._frees = False
         self.kept_by(keeper)
 
     def __len__(self) -> int:
@@ -173,7 +174,9 @@ class Store:
             live += int((whole & (self.width == width)).sum()) * late_size
             open_late += int((have & ~whole & (self.width == width)).sum()) * late_size
         self._promised = open_late + late
-        size = capacity(live + records + self._promised, max(old.size, 1))
+        needed = live + records + self._promised
+        spare = needed if self._frees else 0  # so that what comes and goes is not moved every time
+        size = capacity(needed + spare, max(old.size, 1))
         self.pool = zeros((size,))
         self.used[0] = 0
         for places, which, late_part in ((self.block, have, False), (self.late, whole, True)):
@@ -226,10 +229,10 @@ class Store:
             return
         late = name in self.layout.late
         width = int(self.width[groups[0]])
-        places = self.layout.places(self.learners, self.extent, width, late)
-        offset, shape = next((o, s) for n, o, s in places if n == name)
+        table = self.layout.table(self.learners, self.extent, width, late)
+        offset, shape, length = table.cells[name]
         starts = (self.late if late else self.block)[groups]
-        cells = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
+        cells = np.arange(length).reshape(shape)
         for some in _portions(groups.size, max(cells.size, 1)):
             yield starts[some].reshape(-1, *(1,) * cells.ndim) + (offset + cells)
 
@@ -257,40 +260,70 @@ class Store:
         for width in _distinct(widths).tolist():
             yield have[widths == width], width
 
+    def give_late(self, groups: Index) -> None:
+        """Give groups their late fields, unless they have them."""
+        for group in groups[self.late[groups] < 0].tolist():
+            self.late[group] = self._take(1, self._size(int(self.width[group]), late=True))[0]
+
     def fill(self, name: str, groups: Index, values: NDArray[Any]) -> None:
         """Write a field of some groups."""
         for which, _ in self._by_width(groups):
             self._scatter(groups[which], name, values[which])
 
-    def column(self, name: str, groups: int) -> NDArray[Any]:
+    def some(self, name: str, groups: Index) -> NDArray[Any]:
+        """A field that is as long in all groups, of some that have records."""
+        return self._gather(groups, name)
+
+    def free(self, groups: Index) -> None:
+        """Give up the records of some groups; their memory is used again when the pool is full."""
+        self._frees = True
+        groups = groups[groups < self.block.size]
+        self.block[groups] = self.late[groups] = -1
+        self.width[groups] = 0
+
+    def renumber(self, start: int, old: Index, new: Index) -> None:
+        """Records get other numbers; all others from ``start`` on are given up."""
+        last = int(max(old.max(initial=-1), new.max(initial=-1))) + 1
+        if last > self.block.size:
+            length = (capacity(last, self.block.size),)
+            self.block, self.late = (enlarge(a, length, -1) for a in (self.block, self.late))
+            self.width = enlarge(self.width, length)
+        moved = self.block[old], self.late[old], self.width[old]
+        self.free(np.arange(start, self.block.size))
+        self.block[new], self.late[new], self.width[new] = moved
+        self._moved()
+
+    def column(self, name: str, groups: int | Index) -> NDArray[Any]:
         """A field that is as long in all groups, of the first ones; those without it: as begun."""
+        whose = _numbers(groups)
         kind = np.int64 if name in self.layout.integers else np.float64
-        shape = groups, *self._shape(self.layout.axes[name], 0)
+        shape = whose.size, *self._shape(self.layout.axes[name], 0)
         out = np.full(shape, name in self.layout.ones, dtype=kind)
-        for which, _ in self._by_width(np.arange(groups)):
-            out[which] = self._gather(which, name)
+        for which, _ in self._by_width(whose):
+            out[which] = self._gather(whose[which], name)
         return out
 
-    def save(self, groups: int, features: Index | int) -> Arrays:
-        """All fields of the first groups, in the first of the columns, so many for each.
+    def save(self, groups: int | Index, features: Index | int) -> Arrays:
+        """All fields of the first groups, or of some, in the first of the columns, so many of each.
 
         Fields that have columns are one after the other, group by group.
         """
-        widths = np.broadcast_to(features, (groups,))
+        whose = _numbers(groups)
+        widths = np.broadcast_to(features, whose.shape)
         fields = {}
-        placed = np.flatnonzero(self.late[:groups] >= 0)
+        size = max(int(whose.max(initial=-1)) + 1, self.late.size)
+        late = enlarge(self.late, (size,), -1)[whose] >= 0
         for name, axes in self.layout.axes.items():
-            some = placed if name in self.layout.late else np.arange(groups)
+            some = late if name in self.layout.late else slice(None)
             if OWN in axes or name in self.layout.late:
-                fields[name] = self.flat(name, some, widths[some])
+                fields[name] = self.flat(name, whose[some], widths[some])
             else:
-                fields[name] = self.column(name, groups)
+                fields[name] = self.column(name, whose)
             if axes == ONE:
                 fields[name] = fields[name][:, 0]
         if self.layout.late:
-            late = enlarge(self.late, (max(groups, self.late.size),), -1)[:groups]
-            fields["place"] = np.where(late >= 0, np.cumsum(late >= 0) - 1, -1)
-            fields["placed"] = np.array([placed.size])
+            fields["place"] = np.where(late, np.cumsum(late) - 1, -1)
+            fields["placed"] = np.array([int(late.sum())])
         return fields
 
     def flat(self, name: str, groups: Index, widths: Index) -> NDArray[Any]:
@@ -322,25 +355,30 @@ class Store:
             for features in _distinct(np.sort(widths[which])).tolist():
                 yield which[widths[which] == features], width, features
 
-    def load(self, arrays: Arrays, groups: int, features: Index | int, width: int = 0) -> None:
+    def load(
+        self, arrays: Arrays, groups: int | Index, features: Index | int, width: int = 0
+    ) -> None:
         """Take over what :meth:`save` gave, into records at least so wide."""
-        everybody = np.arange(groups)
-        widths = np.broadcast_to(features, (groups,))
+        everybody = _numbers(groups)
+        widths = np.broadcast_to(features, everybody.shape)
         self.reserve(everybody, width or rooms(widths))
+        late: Any = slice(0)
         placed = everybody[:0]
         if self.layout.late:
             place = arrays["place"]
-            _check("place", place, (groups,), np.dtype(np.int64))
-            placed = everybody[place >= 0]
+            _check("place", place, everybody.shape, np.dtype(np.int64))
+            late = place >= 0
+            placed = everybody[late]
             fits = np.array_equal(place[place >= 0], np.arange(placed.size))
             if not fits or (place < -1).any() or arrays["placed"].tolist() != [placed.size]:
                 raise ValueError("place does not fit the matrices")
             for which, own in self._by_width(placed):
                 self.late[placed[which]] = self._take(which.size, self._size(own, late=True))
         for name, axes in self.layout.axes.items():
-            some = placed if name in self.layout.late else everybody
+            which_ones = late if name in self.layout.late else slice(None)
+            some, wides = everybody[which_ones], widths[which_ones]
             kind = np.dtype(np.int64 if name in self.layout.integers else np.float64)
-            sizes = self._sizes(axes, widths[some])
+            sizes = self._sizes(axes, wides)
             array = arrays[name]
             shape: tuple[int, ...] = (int(sizes.sum()),)
             flat = OWN in axes or name in self.layout.late
@@ -348,7 +386,7 @@ class Store:
                 shape = some.size, *self._shape(axes, int(widths.max(initial=0)))
             _check(name, array, shape[:1] if axes == ONE else shape, kind)
             starts, numbers = np.cumsum(sizes) - sizes, array.reshape(-1)
-            for which, _, wide in self._alike(some, widths[some]):
+            for which, _, wide in self._alike(some, wides):
                 places = starts[which][:, None] + np.arange(sizes[which[0]])
                 found = numbers[places].reshape(which.size, *self._shape(axes, wide))
                 self._scatter(some[which], name, found)
@@ -356,9 +394,23 @@ class Store:
             for which, _, wide in self._alike(everybody, widths):
                 self._keeper().opened(everybody[which], wide)
 
+    @property
+    def by_learner(self) -> list[str]:
+        """The fields that have a number or more for every learner."""
+        return [name for name, axes in self.layout.axes.items() if LEARNER in axes]
+
     def _shape(self, axes: Axes, width: int) -> tuple[int, ...]:
         sizes = {LEARNER: self.learners, EXTENT: self.extent, OWN: width}
         return tuple(sizes[axis] if isinstance(axis, str) else axis for axis in axes)
+
+    def longer(self, learners: int) -> "Store":
+        """The same records with more learners, the further ones as begun; none is late or wide."""
+        other = Store(self.layout, learners, self.extent, self.parameters)
+        groups = np.flatnonzero(self.block >= 0)
+        other.reserve(groups, 0)
+        for name in self.layout.axes:
+            other.fill(name, groups, self.column(name, groups))
+        return other
 
     def clear(self, names: tuple[str, ...]) -> None:
         """Put fields of all groups back to their first values."""
@@ -388,6 +440,11 @@ def _nobody() -> None:
 
 def _upkeep(keeper: Callable[[], Any], group: int) -> None:
     keeper().upkeep(group)
+
+
+def _numbers(groups: int | Index) -> Index:
+    """The numbers of the first groups, or those given."""
+    return groups if isinstance(groups, np.ndarray) else np.arange(groups)
 
 
 def _distinct(numbers: Index) -> Index:

@@ -6,6 +6,7 @@ comes out of the same steps, in the same order, as in the per-round loop, so the
 bit.
 """
 
+import copy
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,13 +17,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from groupwise.arrays import Index, Vector
+from groupwise.arrays import Flags, Index, Vector
 from groupwise.classes import shown
 from groupwise.errors import ConfigurationError, GroupwiseError
 from groupwise.kernels.cells import Cells
+from groupwise.kernels.layout import room
 from groupwise.kernels.schedule import Parts, subsequences
-from groupwise.protocols import Awake, Row
+from groupwise.kernels.windows import NEXT
+from groupwise.protocols import Awake, Bank, Row
 from groupwise.reduction import Reduction
+from groupwise.windows import Clocks, Expanded
 
 CHUNK = 4_096
 """Rows at a time: enough to keep the threads busy, few enough to stay in the cache."""
@@ -32,10 +36,22 @@ REMEMBERED = 1 << 23
 """Numbers that banks remember of a chunk's rows: 64 MB."""
 
 
+BEGUN = 1 << 21
+"""Numbers in what the learners of windows know that begin in a chunk: 16 MB, all kept till its end.
+"""
+AWAKE, FEWEST = 16, 64
+"""Groups of a row, where it is not known how many it has; and rows of such a chunk at least."""
+
+
 def rows_at_a_time(reduction: Reduction, groups: int, features: int) -> int:
     """How many rows a chunk has: more with many groups, so that each has several rounds in it."""
     each = max(1, *(bank.remembered(features) for bank in reduction.banks))
-    return min(CHUNK * min(8, 1 + groups // 16_384), max(1, REMEMBERED // each))
+    rows = min(CHUNK * min(8, 1 + groups // 16_384), max(1, REMEMBERED // each))
+    if reduction.windows is None:
+        return rows
+    begun = 2 * min(groups, AWAKE) / reduction.windows.kind.shortest  # in a row, at most
+    numbers = begun * (reduction.experts + 2) * room(features) ** 2
+    return max(min(rows, FEWEST), min(rows, int(BEGUN / numbers)))
 
 
 NONE: Vector = np.zeros((0, 0))
@@ -53,6 +69,19 @@ class Chunk(NamedTuple):
     logged: Vector = NONE
     """What other models predict, scaled: a row for each, with a column per model."""
 
+    def part(self, start: int, stop: int) -> "Chunk":
+        """Some of the rows."""
+        entries = slice(self.member_indptr[start], self.member_indptr[stop])
+        return Chunk(
+            self.cells.part(start, stop),
+            self.member_indptr[start : stop + 1] - self.member_indptr[start],
+            self.groups[entries],
+            self.weights[entries],
+            self.labels[start:stop],
+            self.features,
+            self.logged[start:stop] if self.logged.size else NONE,
+        )
+
 
 class Outcome(NamedTuple):
     """What happened on a chunk; scaled. Advice and probabilities align with the chunk's groups."""
@@ -67,16 +96,20 @@ class Outcome(NamedTuple):
     """Those of intervals, where there are such, a row each; NaN where nobody is awake."""
 
 
-class Work:
-    """A chunk on its way: its rounds by row and by group, and room for what comes of it."""
+class Laid:
+    """A chunk for banks to run over: its rounds by row and by group.
+
+    ``number`` is that of its first ticket; ``slots`` has a -1 for every group.
+    """
 
     def __init__(
         self,
         chunk: Chunk,
         number: int,
         slots: NDArray[np.int32],
-        reduction: Reduction,
+        banks: Sequence[Bank],
         leader: int,
+        clocks: Clocks | None = None,
     ) -> None:
         self.number = number
         self.leader = leader
@@ -87,19 +120,19 @@ class Work:
         self.reached: int | None = None
         """The row of this chunk that was last asked for, or not settled."""
         self.cells, self.indptr, self.groups, self.weights, self.labels, self.names = chunk[:6]
+        self.members = self.indptr, self.groups, self.weights
+        """The awake groups of every row; the same with their windows take their place below."""
+        self.windows: Expanded | None = None
+        self.clocks = clocks
+        if clocks is not None:
+            self.windows = clocks.expanded(*self.members)
+            self.indptr, self.groups, self.weights = self.windows[:3]
+            slots = np.full(int(clocks.marks[NEXT]), -1, dtype=np.int32)
         self.logged = chunk.logged if chunk.logged.size else np.zeros((self.labels.size, 0))
         self.features = len(self.names)
         self.parts = Parts(*subsequences(self.indptr, self.groups, slots))
         self.queue = np.zeros(1, dtype=np.int64)
-        self.laid_out = {bank: bank.lay_out(self) for bank in reduction.banks}
-        rows, entries = self.labels.size, self.groups.size
-        prediction, advice, self.said = reduction.room(rows, entries)
-        odds = np.empty((entries, reduction.experts))
-        self.outcome = Outcome(prediction, np.empty(rows), np.empty(rows), advice, odds)
-        # A bank writes to where it is read from where there is no other.
-        shapes = [(entries, len(x.columns), *self.said.shape[2:]) for x in reduction.banks]
-        alone = reduction.in_order and len(shapes) == 1
-        self.advice = [self.said] if alone else [np.empty(shape) for shape in shapes]
+        self.laid_out = {bank: bank.lay_out(self) for bank in banks}
 
     def __iter__(self) -> Iterator[tuple[slice, int, Awake, Row, float]]:
         for t, label in enumerate(self.labels.tolist()):
@@ -109,6 +142,48 @@ class Work:
                 awake = Awake(self.groups[part], self.weights[part])
                 row = Row(*self.cells.row(t), self.names, (), self.logged[t])
                 yield part, self.number + t, awake, row, label
+
+    def of(self, some: Flags) -> "Laid":
+        """The same rows with some of the pairs of a row and a group: all or none of a group's."""
+        view = copy.copy(self)
+        places = np.concatenate([[0], np.cumsum(some)])
+        view.indptr = places[self.indptr]
+        view.groups, view.weights = self.groups[some], self.weights[some]
+        parts, kept = self.parts, some[self.parts.entries]
+        whole = kept[parts.starts[:-1]]
+        starts = np.concatenate([[0], np.cumsum(np.diff(parts.starts)[whole])])
+        entries = places[parts.entries[kept]]
+        view.parts = Parts(parts.groups[whole], starts, entries, parts.rows[kept])
+        return view
+
+
+class Work(Laid):
+    """A chunk on its way, with room for what comes of it.
+
+    ``silent``: learners have nothing to do with it any more.
+    """
+
+    def __init__(
+        self,
+        chunk: Chunk,
+        number: int,
+        slots: NDArray[np.int32],
+        reduction: Reduction,
+        leader: int,
+        silent: bool = False,
+    ) -> None:
+        banks = () if silent else reduction.banks
+        super().__init__(chunk, number, slots, banks, leader, reduction.windows)
+        rows, entries = self.labels.size, self.groups.size
+        prediction, advice, self.said = reduction.room(rows, entries)
+        odds = np.empty((entries, reduction.experts))
+        self.outcome = Outcome(prediction, np.empty(rows), np.empty(rows), advice, odds)
+        if silent:
+            return
+        # A bank writes to where it is read from where there is no other.
+        shapes = [(entries, len(x.columns), *self.said.shape[2:]) for x in reduction.banks]
+        alone = reduction.in_order and len(shapes) == 1
+        self.advice = [self.said] if alone else [np.empty(shape) for shape in shapes]
 
 
 class Stream:
@@ -139,11 +214,36 @@ class Stream:
                 number += chunk.labels.size
                 self._finish(before, at_work)
                 self.reduction.reserve(work.parts.groups, work.features)
+                if work.clocks is not None and work.windows is not None:
+                    work.clocks.begin(self.reduction, work.windows.log)
                 at_work = [pool.submit(self._learn, work, True) for _ in range(self.jobs - 1)]
                 self._settle(before, done)
                 before = work
             self._finish(before, at_work)
             self._settle(before, done)
+
+    def speak(self, chunks: Iterable[Chunk]) -> Iterator[Vector]:
+        """The learners' half alone, in this thread: what they said over each chunk."""
+        slots = np.full(len(self.reduction.state), -1, dtype=np.int32)
+        for chunk in chunks:
+            work = Work(chunk, self.number, slots, self.reduction, self.baseline)
+            self.number += chunk.labels.size
+            self.reduction.reserve(work.parts.groups, work.features)
+            self._finish(work, [])
+            yield work.said
+
+    def settle(
+        self, chunks: Iterable[Chunk], said: Vector, done: Callable[[Outcome], None]
+    ) -> None:
+        """The other half: aggregator and books, where what learners said over all is known."""
+        slots = np.full(len(self.reduction.state), -1, dtype=np.int32)
+        first = 0
+        for chunk in chunks:
+            work = Work(chunk, self.number, slots, self.reduction, self.baseline, silent=True)
+            work.said[:] = said[first : first + chunk.groups.size]
+            first += chunk.groups.size
+            self.reduction.read(work.said, work.outcome.advice)
+            self._settle(work, done)
 
     def _learn(self, work: Work, compiled: bool) -> None:
         """Run the learners over a chunk: compiled ones, in several threads at once, or others."""
@@ -171,6 +271,7 @@ class Stream:
         for other in others:
             other.result()
         for bank, advice in zip(self.reduction.banks, work.advice, strict=True):
+            bank.finish(work, advice)
             if advice is not work.said:
                 work.said[:, bank.columns] = advice
         self.reduction.read(work.said, work.outcome.advice)
@@ -185,9 +286,14 @@ class Stream:
             else:
                 self._settle_all(work)
         self.number = work.number + work.labels.size
+        if work.clocks is not None and work.windows is not None:
+            work.clocks.end(self.reduction, work.windows.log)
         outcome = self.reduction.follow_up(work, self.baseline)
         prediction, _, _, advice, odds = outcome[:5]
         prediction = shown(self.reduction.loss, work.indptr, prediction, advice, odds)
+        if work.windows is not None:  # what is shown is of the groups themselves
+            own = work.windows.own
+            outcome = outcome._replace(advice=advice[own], probabilities=odds[own])
         done(outcome._replace(prediction=prediction))
 
     def _settle_all(self, work: Work) -> None:
@@ -199,7 +305,7 @@ class Stream:
         if settled < work.labels.size:
             work.reached = settled
             part = slice(*work.indptr[settled : settled + 2])
-            raise self.reduction.refusal(work.outcome.advice[part])
+            raise self.reduction.refusal(work.outcome.advice[part], work.groups[part])
 
     def _settle_rows(self, work: Work) -> None:
         """The same, row by row, for an aggregator written in Python."""

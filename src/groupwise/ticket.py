@@ -102,12 +102,16 @@ class Ticket:
     @property
     def advice(self) -> Vector:
         """What each awake expert advised."""
-        return _flat(self.loss.decode_many(self.play.advice))
+        return _flat(self._own(self.loss.decode_many(self.play.advice)))
 
     @property
     def weights(self) -> Vector:
-        """The aggregator's weights over the awake experts; they sum to 1."""
-        return _flat(self.play.probabilities.copy())
+        """The aggregator's weights over the awake experts; they sum to 1, with those of windows."""
+        return _flat(self._own(self.play.probabilities.copy()))
+
+    def _own(self, values: Vector) -> Vector:
+        """The rows of the groups themselves, which those of their windows come before."""
+        return values[len(values) - len(self.members) :]
 
     def content(self) -> dict[str, Any]:
         """All that the ticket says, in a form that JSON keeps."""
@@ -159,7 +163,7 @@ class Ticket:
             named = [(*one, UNKNOWN, ()) for one in fields["groups"].items()]
             groups = fields.get("members", named)
             play = play_from_dict(fields["play"])
-            if play.advice.ndim < 2 or play.advice.shape[0] != len(groups):
+            if play.advice.ndim < 2 or play.advice.shape[0] < len(groups):
                 raise ValueError("a play has a row per group")
             return cls(
                 number=_integer(fields["number"]),

@@ -41,10 +41,10 @@ PARTS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def as_learners(
-    learner: AnyLearner | Sequence[AnyLearner] | None, loss: Loss
+    learner: AnyLearner | Sequence[AnyLearner] | None, loss: Loss | None
 ) -> tuple[AnyLearner, ...]:
     """The learners of a group as a tuple, checked; the best that there is for the loss, if None."""
-    if learner is None:
+    if learner is None and loss is not None:
         return tuple(portfolio(loss))
     learners = tuple(learner) if isinstance(learner, (list, tuple)) else (learner,)
     if not learners:

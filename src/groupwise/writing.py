@@ -188,13 +188,18 @@ class Outputs(NamedTuple):
         one, each replacing an older one of its name.
         """
         names = sorted(os.listdir(self.folder))
-        for name in names:
-            _sync(self.path(name))
+        for place in sorted(self.folder.rglob("*")):
+            if place.is_file():
+                _sync(place)
         if not self.out.exists():
             with suppress(OSError):  # somebody else made it meanwhile
                 os.rename(self.folder, self.out)
                 return
         for name in names:
+            if self.path(name).is_dir():
+                _remove(self.out / name)
+                os.rename(self.path(name), self.out / name)
+                continue
             with replaced(self.out / name) as part:
                 shutil.move(self.path(name), part)
 

@@ -13,6 +13,7 @@ from groupwise.intervals import Intervals
 from groupwise.losses import Loss, Square, Unbounded
 from groupwise.model import Groupwise
 from groupwise.protocols import AnyAggregator
+from groupwise.windows import Windows
 
 TARGET = "(label)"
 """The column in which labels go into a replay."""
@@ -89,14 +90,16 @@ class Regression(Adapter):
         intercept: bool = True,
         seed: int = 0,
         intervals: float | Intervals | None = None,
+        windows: bool | Windows | None = False,
     ) -> None:
         super().__init__(groups, learner, aggregator, features, indicators, intercept, seed)
         self.range = range
         self.intervals = intervals
+        self.windows = windows
 
     def _more(self) -> dict[str, Any]:
-        """Intervals, if there are such."""
-        return {"intervals": self.intervals}
+        """Intervals and windows, if there are such."""
+        return {"intervals": self.intervals, "windows": self.windows}
 
     def _loss(self) -> Loss:
         """Square loss on the range, if there is one."""

@@ -20,6 +20,7 @@ from groupwise.protocols import AnyAggregator
 from groupwise.regret.calibration import CalibrationTable
 from groupwise.regret.table import RegretTable
 from groupwise.ticket import Ticket
+from groupwise.windows import Windows
 
 with needed_by("The adapter for river"):
     from river import base
@@ -59,9 +60,12 @@ class Remembering(Adapter):
             self._model = self._build(self._loss())
         return self._model
 
-    def regret(self) -> RegretTable:
-        """Regret and certificate of every group over the rounds whose labels came."""
-        return self.model.regret()
+    def regret(self, last: int | None = None) -> RegretTable:
+        """Regret and certificate of every group over the rounds whose labels came.
+
+        With windows, of so many of the ``last`` of each, or a few more.
+        """
+        return self.model.regret(last=last)
 
     def _predict(self, x: Mapping[Any, Any]) -> Ticket:
         """The ticket for a row, which is remembered."""
@@ -143,6 +147,8 @@ class GroupwiseRegressor(Regression, Remembering, base.MiniBatchRegressor):
         go first.
     intervals : the share of labels that ``predict_interval_one`` is to cover on every group, such
         as 0.9; it needs a range.
+    windows : True for small regret on every recent stretch of every group too
+        (``regret(last=1000)``), or ``gw.Windows(shortest)``.
 
     >>> from groupwise.compat.river import GroupwiseRegressor
     >>> from river import datasets, evaluate, metrics, preprocessing
@@ -168,9 +174,10 @@ class GroupwiseRegressor(Regression, Remembering, base.MiniBatchRegressor):
         seed: int = 0,
         outstanding: int = 1_000,
         intervals: float | Intervals | None = None,
+        windows: bool | Windows | None = False,
     ) -> None:
         settings = groups, range, learner, aggregator, features, indicators, intercept, seed
-        super().__init__(*settings, intervals)
+        super().__init__(*settings, intervals, windows)
         self._start(outstanding)
         self.label_range: tuple[float, float] | None = None
 

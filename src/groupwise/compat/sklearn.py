@@ -52,10 +52,13 @@ class Fitting(Adapter):
 
     n_features_in_: int
 
-    def regret(self) -> RegretTable:
-        """Regret and certificate of every group over the rows learned from."""
+    def regret(self, last: int | None = None) -> RegretTable:
+        """Regret and certificate of every group over the rows learned from.
+
+        With windows, of so many of the ``last`` of each, or a few more.
+        """
         check_is_fitted(self)
-        return self.model_.regret()
+        return self.model_.regret(last=last)
 
     def _labels(self, y: Any, dtype: str | None) -> NDArray[Any]:
         """The labels as an array of one dimension, all of them there."""
@@ -147,6 +150,8 @@ class GroupwiseRegressor(Regression, Fitting, RegressorMixin, BaseEstimator):  #
     seed : names all the randomness there is.
     intervals : the share of labels that ``predict_interval`` is to cover on every group, such as
         0.9; it needs a range.
+    windows : True for small regret on every recent stretch of every group too
+        (``regret(last=1000)``), or ``gw.Windows(shortest)``.
 
     Attributes
     ----------

@@ -173,6 +173,15 @@ class Encoder:
                 self.hashed[feature.field] = self.max_levels or COLUMNS
                 self.unsaid.append(feature.field)
 
+    def crowded(self) -> str | None:
+        """A field of which more values were admitted than may have a feature of their own."""
+        most = self.max_levels
+        if most is None:
+            return None
+        full = (field for field, levels in self._levels.items() if len(levels) > most)
+        named = (f"of group {number}" for number, n in self._indicated.items() if n > most)
+        return next(full, None) or next(named, None)
+
     def announce(self) -> None:
         """Warn, once, of each field that has come to have more values than features."""
         names, self.unsaid = self.unsaid, []

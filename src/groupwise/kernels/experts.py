@@ -14,7 +14,8 @@ class Experts(NamedTuple):
     absolute: Vector
     """C_i = Σ |I_i(ℓ̂ − ℓ_i)|."""
     mass: Vector
-    """The prior mass m_i, given when the expert is made and never changed."""
+    """The prior mass m_i, given when the expert is made and never changed; 0 where there is none:
+    the group has fewer learners than another."""
 
 
 EXPERTS = Layout(Experts, {"regret": (LEARNER,), "absolute": (LEARNER,), "mass": (LEARNER,)})

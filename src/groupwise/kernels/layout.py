@@ -20,6 +20,7 @@ addresses, because handing over an array costs some 60 ns, more than the work on
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from math import prod
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
@@ -135,6 +136,15 @@ def address(words: Any) -> Any:
     return words if INTERPRETED else words.ctypes.data
 
 
+class Table(NamedTuple):
+    """Where the fields of a record are whose sizes are known."""
+
+    cells: dict[str, tuple[int, tuple[int, ...], int]]
+    """Place, shape and length of each."""
+    size: int
+    """How much of the pool they take together."""
+
+
 class Layout:
     """The table of a record's axes.
 
@@ -164,6 +174,7 @@ class Layout:
         self.record = record
         self.axes = dict(axes)
         self.integers, self.late, self.ones = integers, late, ones
+        self._tables: dict[tuple[int, int, int, bool], Table] = {}
         self.view: Any = self.of if INTERPRETED else _viewer(self)
         self.give_late: Any = self._give_late if INTERPRETED else _giver(self)
         if not INTERPRETED:  # part of what a kernel outside the package is compiled from
@@ -191,23 +202,32 @@ class Layout:
             place = place + size
         yield "", on_a_line(place), []
 
+    def table(self, learners: int, extent: int, width: int, late: bool) -> "Table":
+        """The same of a record of so many columns, worked out once for each width."""
+        key = learners, extent, width, late
+        found = self._tables.get(key)
+        if found is None:
+            *fields, (_, end, _) = self.places(learners, extent, width, late)
+            cells = {name: (place, tuple(shape), prod(shape)) for name, place, shape in fields}
+            found = self._tables[key] = Table(cells, int(end))
+        return found
+
     def size(self, learners: int, extent: int, width: int, late: bool = False) -> int:
         """How much of the pool a record takes, or its late fields."""
-        *_, (_, end, _) = self.places(learners, extent, width, late)
-        return int(end)
+        return self.table(learners, extent, width, late).size
 
     def of(self, place: Place, group: int) -> Any:
         """A group's record, as arrays that share its memory; late ones that are not there: None."""
         width = int(place.width[group])
         fields: dict[str, Any] = {}
         for late, start in ((False, int(place.block[group])), (True, int(place.late[group]))):
-            for name, offset, shape in self.places(place.learners, place.extent, width, late):
-                if not name:
-                    continue
-                first = start + offset
-                part = place.pool[first : first + int(np.prod(shape, dtype=np.int64))]
-                kind = np.int64 if name in self.integers else np.float64
-                fields[name] = part.view(kind).reshape(shape) if start >= 0 else None
+            table = self.table(int(place.learners), int(place.extent), width, late)
+            for name, (offset, shape, length) in table.cells.items():
+                fields[name] = None
+                if start >= 0:
+                    part = place.pool[start + offset : start + offset + length]
+                    kind = np.int64 if name in self.integers else np.float64
+                    fields[name] = part.view(kind).reshape(shape)
         return self.record(**fields)
 
     def _give_late(self, place: Place, group: int) -> None:

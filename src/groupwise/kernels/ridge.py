@@ -205,7 +205,8 @@ def speak_leaning(place, stretch, i, learner, estimate, more):
 @inlined
 def thoughts(place, stretch, i, learner):
     """Where in ``stretch.leading`` θ of the always-on group before round i begins, by feature."""
-    return (stretch.rows[i] * place.learners + learner) * stretch.features
+    told = int(place.parameters[place.learners * (EACH + 3)])
+    return (stretch.rows[i] * told + learner) * stretch.features
 
 
 @inlined

@@ -128,6 +128,9 @@ def products_of_logarithms(settings, groups, weights, probabilities, top):
     for a in range(probabilities.shape[0]):
         own = experts_of(place, groups[a])
         for k in range(probabilities.shape[1]):
+            if own.mass[k] == 0.0:
+                probabilities[a, k] = -math.inf
+                continue
             found = 0.0 if top == -math.inf else probabilities[a, k]
             if spreads and found > -math.inf:
                 found += math.log(spread(own.regret[k], own.absolute[k]))
@@ -145,7 +148,8 @@ def products_of_logarithms(settings, groups, weights, probabilities, top):
 def weigh(settings, groups, weights, probabilities):
     """p_i ∝ q_i I_i w(R_i, C_i) over the awake experts; p_i ∝ q_i I_i where all of these are 0.
 
-    With ``GIVEN`` (an aggregator written in Python) ``probabilities`` comes holding the ln w.
+    With ``GIVEN`` (an aggregator written in Python) ``probabilities`` comes holding the ln w. What
+    has no mass is no expert, here and below: its group has fewer learners than another.
     """
     kind, eta = settings.aggregator, settings.numbers[0]
     place = open_place(settings.experts)
@@ -156,7 +160,9 @@ def weigh(settings, groups, weights, probabilities):
         own = experts_of(place, groups[a])
         least = min(least, weights[a])
         for k in range(learners):
-            if kind == ADA_NORMAL_HEDGE:
+            if own.mass[k] == 0.0:
+                probabilities[a, k] = -math.inf
+            elif kind == ADA_NORMAL_HEDGE:
                 probabilities[a, k] = exponent(own.regret[k], own.absolute[k])
             elif kind == SPECIALISTS:
                 probabilities[a, k] = eta * own.regret[k]
@@ -279,6 +285,8 @@ def enter(settings, groups, weights, stands_for, losses, charged, played, realis
         expert, book = experts_of(experts, groups[a]), books_of(books, groups[a])
         weight = weights[a] * stands_for
         for k in range(losses.shape[1]):
+            if expert.mass[k] == 0.0:
+                continue
             regret = weights[a] * (charged - losses[a, k])
             expert.regret[k] += regret
             expert.absolute[k] += abs(regret)

@@ -395,28 +395,33 @@ def restore_penalty(mine, parameters):
             was_calm = mine.stiff[k] == 0
             if was_calm:
                 factorise(mine, k, parameters, work[0])
-            factor, theta = mine.inverse[k], mine.theta[k]
-            penalty, root = parameters[k * EACH + PENALTY], np.sqrt(strength)
-            for j in range(width):
-                work[0, j] = factor[j, j]
-                for i in range(j):
-                    if factor[i, j] != 0.0:
-                        work[0, j] = 0.0
-            used = work[0] != np.sqrt(penalty)
-            for i in range(width):
-                theta[i] *= root
-                for j in range(i, width):
-                    if used[j]:
-                        factor[i, j] *= root
-            for j in range(width):
-                if used[j]:
-                    top = j // LANES * LANES
-                    work[:] = 0.0
-                    work[1, j] = 1.0
-                    take_multiples(mine, k, work[1])
-                    added = penalty * (1.0 - strength)
-                    absorb(factor, theta, work[1], work[0], added, 0.0, top, width)
+            renew(mine, k, parameters[k * EACH + PENALTY], strength, work)
             mine.mass[k] *= strength
             mine.strength[k] = 1.0
             if was_calm:
                 invert(mine, k, parameters, work)
+
+
+@compiled
+def renew(mine, learner, penalty, left, work):
+    """Of A / strength of a stiff learner only the share ``left`` is left, of its penalty all."""
+    factor, theta, width = mine.inverse[learner], mine.theta[learner], mine.theta.shape[1]
+    root = np.sqrt(left)
+    for j in range(width):
+        work[0, j] = factor[j, j]
+        for i in range(j):
+            if factor[i, j] != 0.0:
+                work[0, j] = 0.0
+    used = work[0] != np.sqrt(penalty)
+    for i in range(width):
+        theta[i] *= root
+        for j in range(i, width):
+            if used[j]:
+                factor[i, j] *= root
+    for j in range(width):
+        if used[j]:
+            top = j // LANES * LANES
+            work[:] = 0.0
+            work[1, j] = 1.0
+            take_multiples(mine, learner, work[1])
+            absorb(factor, theta, work[1], work[0], penalty * (1.0 - left), 0.0, top, width)

@@ -71,7 +71,7 @@ class Stretch(NamedTuple):
     """The always-on group, to whose models others lean; −1 where there is none."""
     features: int
     leading: Vector
-    """θ of the leader's k-th learner before row t is learned from, by feature, is
+    """θ of the k-th of the leader's learners before row t is learned from, by feature, is
     ``leading[(t * learners + k) * features:]``, where somebody leans to it."""
     origin: int
     known: int
@@ -82,7 +82,12 @@ class Stretch(NamedTuple):
 class Crew(NamedTuple):
     """The compiled parts of a model: for each its kernels, its state and its first column."""
 
-    parts: int
+    begin: Index
+    """Where the parts of each division begin, and where the last ones end."""
+    divided: int
+    """Is there more than one division of groups, with learners of its own?"""
+    division: Index
+    """The division of every group, where there are several."""
     advise: Index
     """0 for a part that gives no advice."""
     learn: Index
@@ -147,6 +152,12 @@ def cells_of(stretch, i):
 
 
 @inlined
+def division_of(crew, group):
+    """The division that a group is in."""
+    return crew.division[group] if crew.divided != 0 else 0
+
+
+@inlined
 def _lay_out(crew, awake, xi, xv, said):
     """Write a row into the stretch of single rounds; READY, unless there is no room for it."""
     last = 0
@@ -168,7 +179,8 @@ def _lay_out(crew, awake, xi, xv, said):
         crew.places[a] = start if written > 0 else FULL
         if padded(count) > seen.width[group]:
             return NO_ROOM
-        for part in range(crew.parts):
+        division = division_of(crew, group)
+        for part in range(crew.begin[division], crew.begin[division + 1]):
             place = open_place(crew.states[part])
             if group >= place.groups or place.width[group] < padded(count):
                 return NO_ROOM
@@ -215,7 +227,8 @@ def _follow(crew, awake):
         name(columns_of(seen, awake.groups[a]), given, values, crew.full[0], positions, out)
     last = awake.count - 1
     crew.stretch[LEADER] = awake.groups[last]
-    for part in range(crew.parts):
+    division = division_of(crew, awake.groups[last])
+    for part in range(crew.begin[division], crew.begin[division + 1]):
         if crew.lead[part] != 0:
             _round_of(crew, last, awake.groups[last], part)
             call(crew.lead[part], crew.states[part], address_of(crew.stretch))
@@ -233,7 +246,8 @@ def advise(message, awake_message, xi, xv, said):
     if crew.leads != 0:
         _follow(crew, awake)
     for a in range(awake.count):
-        for part in range(crew.parts):
+        division = division_of(crew, awake.groups[a])
+        for part in range(crew.begin[division], crew.begin[division + 1]):
             if crew.advise[part] != 0:
                 _round_of(crew, a, awake.groups[a], part)
                 call(crew.advise[part], crew.states[part], address_of(crew.stretch))
@@ -257,7 +271,8 @@ def step(message, awake_message, xi, xv, label, stands_for, said):
     seen = open_place(crew.seen)
     for a in range(awake.count):
         _admit(crew, seen, a, awake.groups[a])
-        for part in range(crew.parts):
+        division = division_of(crew, awake.groups[a])
+        for part in range(crew.begin[division], crew.begin[division + 1]):
             _round_of(crew, a, awake.groups[a], part)
             call(crew.learn[part], crew.states[part], address_of(crew.stretch))
     return READY if crew.marks[KEEP] == 0 else TO_KEEP
@@ -279,18 +294,21 @@ def run(message, stretch, queue, groups, starts, counts, origins, but):
         for i in range(turn, last):
             # Many groups are not in the cache; what is needed soon is on its way meanwhile.
             if total > MANY and i + 4 < last:
-                for part in range(crew.parts):
+                division = division_of(crew, groups[i + 4])
+                for part in range(crew.begin[division], crew.begin[division + 1]):
                     place = open_place(crew.states[part])
                     for table in (place.block, place.late, place.width):
                         prefetch(table, groups[i + 4], 1)
-                    prefetch(place.pool, place.block[groups[i + 2]], FETCHED)
+                    if groups[i + 2] < place.groups:
+                        prefetch(place.pool, place.block[groups[i + 2]], FETCHED)
             if groups[i] == but:
                 continue
             stretch[GROUP] = groups[i]
             stretch[USED] = padded(max(counts[i], 1))
             stretch[ORIGIN], stretch[KNOWN] = origins[i], counts[i]
             stretch[FIRST], stretch[LAST] = starts[i], starts[i + 1]
-            for part in range(crew.parts):
+            division = division_of(crew, groups[i])
+            for part in range(crew.begin[division], crew.begin[division + 1]):
                 stretch[COLUMN] = crew.first[part]
                 call(crew.learn[part], crew.states[part], address_of(stretch))
         turn = next_of(queue, batch)

@@ -6,5 +6,6 @@ from groupwise.learners.ftpl import FTPL
 from groupwise.learners.logistic import Logistic
 from groupwise.learners.portfolio import portfolio
 from groupwise.learners.ridge import Ridge
+from groupwise.learners.rosters import NamedGroup
 
-__all__ = ["FTPL", "ContextualFTPL", "Foreign", "Logistic", "Ridge", "portfolio"]
+__all__ = ["FTPL", "ContextualFTPL", "Foreign", "Logistic", "NamedGroup", "Ridge", "portfolio"]

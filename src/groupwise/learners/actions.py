@@ -74,6 +74,7 @@ class OracleBank(ActionBank):
     Its oracle is compiled, or an object in Python that is asked for every group.
     """
 
+    sparse = True
     kernels: ModuleType
     """The arithmetic: ``perturbed`` gives a group's costs so far with its noise of this round."""
     store: Store
@@ -126,12 +127,12 @@ class OracleBank(ActionBank):
         """Forget what was learned, not what was recorded."""
         self.store.clear(self.kernels.LEARNED)
 
-    def save(self, groups: int, features: int) -> dict[str, Any]:
-        """The state of the first groups, by name."""
+    def save(self, groups: int | Index, features: int) -> dict[str, Any]:
+        """The state of the first groups, or of some, by name."""
         saved = self.store.save(groups, self.span[0])
         return {self.prefix + name: array for name, array in saved.items()}
 
-    def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
+    def load(self, arrays: Mapping[str, Any], groups: int | Index, features: int) -> None:
         """Take over what :meth:`save` gave."""
         names = [name for name in arrays if name.startswith(self.prefix)]
         own = {name.removeprefix(self.prefix): arrays[name] for name in names}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from groupwise import bounds
-from groupwise.arrays import Vector, capacity, enlarge
+from groupwise.arrays import Index, Vector, capacity, enlarge
 from groupwise.errors import ConfigurationError, FeatureError
 from groupwise.kernels import contextual_ftpl
 from groupwise.kernels.compiled import ready
@@ -193,8 +193,7 @@ class ContextualBank(OracleBank):
                 number, attempt, awake, self.fakes, shape, lambda costs: self._policy(costs)(x)
             )
         out = np.empty((len(awake.groups), 1, self.dimension))
-        _, seed, experts, _ = self.setting
-        name = seed, number, attempt, self.column, experts
+        name = self.setting.seed, number, attempt, self.column, self.setting.experts
         state, samples = self.store.address, (self.fakes, self.rate, addressed(awake))
         if self.stumps:
             self._advise(state, self.contexts.matrix, *samples, x, *name, out)
@@ -266,12 +265,12 @@ class ContextualBank(OracleBank):
         numbers = self.dimension, self.shift, self.kappa, self.noise.value, self.rate
         return bounds.contextual_ftpl(rounds, *numbers)
 
-    def save(self, groups: int, features: int) -> dict[str, Any]:
+    def save(self, groups: int | Index, features: int) -> dict[str, Any]:
         """The state of the first groups, and the contexts met, by name."""
         contexts = {f"{self.prefix}contexts": self.contexts.met}
         return super().save(groups, features) | contexts
 
-    def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
+    def load(self, arrays: Mapping[str, Any], groups: int | Index, features: int) -> None:
         """Take over what :meth:`save` gave."""
         contexts = arrays[f"{self.prefix}contexts"]
         for context in contexts:

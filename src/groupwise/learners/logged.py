@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from groupwise.arrays import Vector
+from groupwise.arrays import Index, Vector
 from groupwise.protocols import Awake, Bank, Row, Setting
 
 
@@ -40,6 +40,7 @@ class LoggedBank(Bank):
     """Reads the advice of every awake group from the row, which is the same for all of them."""
 
     compiled = True
+    frees = True
 
     def __init__(self, learners: Sequence[Logged], columns: Sequence[int]) -> None:
         self.columns = list(columns)
@@ -60,6 +61,15 @@ class LoggedBank(Bank):
 
     def restart(self) -> None:
         """There is nothing to forget."""
+
+    def free_learners(self, groups: Index) -> None:
+        """Nothing is kept."""
+
+    def free(self, groups: Index) -> None:
+        """Nothing is kept."""
+
+    def renumber(self, start: int, old: Index, new: Index) -> None:
+        """Nothing is kept."""
 
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """There is nothing to save."""

@@ -1,18 +1,22 @@
 """What the compiled learners' rounds leave for hindsight: sums, and for log loss rows as well."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from groupwise.arrays import Index, Vector
 from groupwise.kernels import gram, hindsight
+from groupwise.kernels.beginnings import decay
 from groupwise.kernels.compiled import Kernel
+from groupwise.kernels.layout import room
+from groupwise.kernels.sketch import MISSING
 from groupwise.losses import Loss
 from groupwise.protocols import BRACKET, Awake, Hindsight
 from groupwise.regret.hindsight import EPSILON, factored
 from groupwise.regret.logistic import Quadratic, Reference, Rows, best_logistic
 from groupwise.regret.rows import KeptRows
+from groupwise.regret.sums import GroupSums, taken
 from groupwise.store import Store
 
 Others = tuple[Quadratic | None, Reference | None]
@@ -46,8 +50,16 @@ class Recorder:
     ) -> None:
         """Keep the row of a single round."""
 
+    def wants(self, groups: Index) -> bool:
+        """Is the row that some groups have just learned from to be kept?"""
+        return False
+
     def keep_all(self, rounds: Any) -> None:
         """Hold on to the rows of a stretch."""
+
+    def anchors(self, rounds: Any) -> Vector:
+        """Weights and labels for the sums of a stretch, by entry; or room for learners' own."""
+        return np.empty(2 * rounds.groups.size * self.each)
 
     def best(self, group: int, features: Index, width: int) -> Hindsight | None:
         """The best in hindsight; ``features`` are the group's own columns, ``width`` with room."""
@@ -92,6 +104,55 @@ class LinearRecorder(Recorder):
         own[hindsight.OFFSET] = offset
 
 
+class SegmentRecorder(Recorder):
+    """The sums of a segment: those for hindsight, and those that learners begin the next with.
+
+    Parameters
+    ----------
+    offset : what labels are shifted by for hindsight, as by a ``LinearRecorder``; None where it is
+        not that of a linear model, and nothing is recorded for it.
+    forgetting : the factors of learners that forget, and 1 where some do not.
+    """
+
+    def __init__(self, offset: float | None, forgetting: Sequence[float]) -> None:
+        super().__init__()
+        if offset is not None:
+            self.stores = _sums("", np.array([offset, 0.0, 0.0]))
+        # Where labels are not shifted, learners that do not forget begin with the same sums.
+        self.factors = np.array([one for one in forgetting if one < 1.0 or offset != 0.0])
+        self.each = self.factors.size
+        first = len(self.stores) // 2
+        self.places = {1.0: 0} | {x: first + k for k, x in enumerate(self.factors.tolist())}
+        """Where among the pairs of stores those of a factor are."""
+        self._keepers = []
+        for k in range(self.each):
+            own = _sums(str(k + 1), np.array([0.0, k, self.each]))
+            self._keepers.append(_WithoutSketches(own[f"hindsight{k + 1}"]))
+            self.stores |= own
+        self.left, self.masses = np.zeros(0), np.zeros((0, self.each))
+
+    def begin(self, weights: Vector) -> None:
+        """A segment with so much weight in every group."""
+        self.left = weights.copy()
+        self.masses = np.zeros((weights.size, self.each))
+
+    def anchors(self, rounds: Any) -> Vector:
+        """The weights of rounds as they are at the end of the segment, for every factor."""
+        out = np.empty(2 * rounds.groups.size * self.each)
+        some = rounds.indptr, rounds.groups, rounds.weights, rounds.labels
+        decay(*some, self.factors, self.left, self.masses, out)
+        return out
+
+    def of(self, group: int, features: Index) -> list[GroupSums]:
+        """The sums of a group, for hindsight first, if at all; then for every factor."""
+        stores, width = list(self.stores.values()), room(features.size)
+        pairs = zip(stores[::2], stores[1::2], strict=True)
+        return [
+            taken(sums.part(group, width), products.part(group, width), features)
+            for sums, products in pairs
+        ]
+
+
 class LogisticRecorder(Recorder):
     """Rows, and the sums of parabolas below the loss of further ones, for logistic models.
 
@@ -123,6 +184,11 @@ class LogisticRecorder(Recorder):
     ) -> None:
         weights = awake.weights if stands_for == 1.0 else awake.weights * stands_for
         self.rows.add(awake.groups, weights, *row, label)
+
+    def wants(self, groups: Index) -> bool:
+        """Was one of the groups below the limit before it?"""
+        store = self.bank.store
+        return any(store.of(group).rows[0] <= self.rows.limit for group in groups.tolist())
 
     def keep_all(self, rounds: Any) -> None:
         row = rounds.cells, rounds.indptr, rounds.groups, rounds.weights, rounds.labels
@@ -185,6 +251,21 @@ class LogisticRecorder(Recorder):
     def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
         own = {k.removeprefix("rows."): a for k, a in arrays.items() if k.startswith("rows.")}
         self.rows.load(own, groups, features)
+
+
+class _WithoutSketches:
+    """Keeps a store of sums of which nobody asks whether columns depend on each other exactly."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        store.kept_by(self)
+
+    def begun(self, groups: Index) -> None:
+        """Some groups are new."""
+        self._store.fill("factors", groups, np.full((groups.size, 2), MISSING))
+
+    def opened(self, groups: Index, first: int) -> None:
+        """Some groups have new columns."""
 
 
 def _sums(name: str, parameters: Vector) -> dict[str, Store]:

@@ -116,7 +116,19 @@ class Ridge:
         cls, learners: Sequence["Ridge"], columns: Sequence[int], setting: Setting
     ) -> "list[Any]":
         """One bank for all ridge learners of a group."""
-        return [RidgeBank(learners, columns, setting.loss.linear_hindsight)]
+        leading = setting.leading
+        if leading is not None:
+            leading = [one for one in leading if isinstance(one, Ridge)]
+            for one in learners:
+                if (one.everybody is True and one not in leading) or (
+                    one.everybody and not leading
+                ):
+                    raise ConfigurationError(
+                        f"{one} leans to the ridge models of the always-on group, which has "
+                        f"{'no ridge learner' if one.everybody == ONLY else 'no such learner'}: "
+                        'give "always_on" one, or take everybody=... out.'
+                    )
+        return [RidgeBank(learners, columns, setting.loss.linear_hindsight, leading)]
 
 
 def _check_positive(name: str, value: Any) -> None:
@@ -202,8 +214,14 @@ class RidgeBank(QuadraticBank):
     advise = ridge.advise
     learn = ridge.learn
 
+    lead = ridge.lead
+
     def __init__(
-        self, learners: Sequence[Ridge], columns: Sequence[int], square: bool = True
+        self,
+        learners: Sequence[Ridge],
+        columns: Sequence[int],
+        square: bool = True,
+        leading: Sequence[Ridge] | None = None,
     ) -> None:
         self.learners = tuple(learners)
         self.square = square
@@ -215,8 +233,11 @@ class RidgeBank(QuadraticBank):
         plain = np.where(only, ridge.NONE, first)
         leaning = np.where([bool(x.everybody) for x in learners], last, ridge.NONE)
         leads = np.where(only, 0, np.arange(len(counts)))
+        if leading is not None:  # those of the always-on group are others
+            leads = np.array([leading.index(x) if x.everybody is True else 0 for x in learners])
+        told = [len(learners) if leading is None else len(leading)]
         experts = [at + k for at, count in zip(columns, counts, strict=True) for k in range(count)]
-        super().__init__(experts, np.concatenate([np.ravel(each), plain, leaning, leads]))
+        super().__init__(experts, np.concatenate([np.ravel(each), plain, leaning, leads, told]))
 
     @property
     def size(self) -> int:
@@ -224,9 +245,9 @@ class RidgeBank(QuadraticBank):
         return len(self.learners)
 
     @property
-    def lead(self) -> Kernel | None:  # type: ignore[override]
-        """What tells θ of the always-on group, where some lean to it."""
-        return ridge.lead if any(x.everybody for x in self.learners) else None
+    def leans(self) -> bool:  # type: ignore[override]
+        """Do some lean to θ of the always-on group?"""
+        return any(x.everybody for x in self.learners)
 
     def kernels(self) -> tuple[Kernel, Kernel]:
         """The forward form, and leaning to everybody, need more for their advice."""

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from groupwise.arrays import LARGEST, Vector
+from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.errors import ConfigurationError, SnapshotError
 from groupwise.protocols import Awake, Bank, Learner, Row, Setting
 
 
 class WrappedBank(Bank):
     """The Python learners of every group, made when a group is first learned from."""
+
+    frees = True
 
     def __init__(
         self, prototypes: Sequence[Learner], columns: Sequence[int], setting: Setting
@@ -41,6 +43,10 @@ class WrappedBank(Bank):
 
     def update(self, awake: Awake, row: Row, label: Any) -> None:
         """All learners are updated, or none."""
+        self.learners.update(self.updated(awake, row, label))
+
+    def updated(self, awake: Awake, row: Row, label: Any) -> dict[tuple[int, int, int], Learner]:
+        """Copies of the awake learners that have learned from a label. Changes nothing."""
         row = row.without_zeros()
         updated: dict[tuple[int, int, int], Learner] = {}
         for _, name, weight, learner in self._awake(awake):
@@ -48,11 +54,34 @@ class WrappedBank(Bank):
                 continue
             updated[name] = copy.deepcopy(learner)
             updated[name].update(row, float(label == name[2]) if self.nodes > 1 else label, weight)
-        self.learners.update(updated)
+        return updated
 
     def restart(self) -> None:
         """Forget what was learned."""
         self.learners = {}
+
+    def free_learners(self, groups: Index) -> None:
+        """Give up the objects of some groups."""
+        for group, k, node in product(groups.tolist(), *map(range, self._shape)):
+            self.learners.pop((group, k, node), None)
+
+    def free(self, groups: Index) -> None:
+        """The same: nothing else is kept."""
+        self.free_learners(groups)
+
+    def renumber(self, start: int, old: Index, new: Index) -> None:
+        """Groups get other numbers; all others from ``start`` on are given up."""
+        numbers = dict(zip(old.tolist(), new.tolist(), strict=True))
+        every = self.learners.items()
+        self.learners = {name: one for name, one in every if name[0] < start}
+        for (group, k, node), one in every:
+            if group in numbers:
+                self.learners[numbers[group], k, node] = one
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """How many learners a group has, and how many nodes each of them."""
+        return len(self.prototypes), self.nodes
 
     def save(self, groups: int, features: int) -> dict[str, Any]:
         """Objects cannot be saved."""
@@ -65,7 +94,7 @@ class WrappedBank(Bank):
     def _awake(self, awake: Awake) -> Iterator[tuple[int, tuple[int, int, int], float, Learner]]:
         """Every learner of the awake groups, with its row, its name here and its weight."""
         pairs = zip(awake.groups.tolist(), awake.weights.tolist(), strict=True)
-        chains = list(product(range(len(self.prototypes)), range(self.nodes)))
+        chains = list(product(*map(range, self._shape)))
         for a, (group, weight) in enumerate(pairs):
             for k, node in chains:
                 learner = self.learners.get((group, k, node), self.prototypes[k])

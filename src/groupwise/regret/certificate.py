@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from groupwise.arrays import Vector
+from groupwise.arrays import Vector, enlarge
 from groupwise.losses import Log
 from groupwise.protocols import Hindsight
 
 if TYPE_CHECKING:
     from groupwise.kernels.rounds import Books
+    from groupwise.records import Records
     from groupwise.reduction import Reduction
 
 ROUNDING = 1e-12
@@ -59,19 +60,58 @@ def totals(books: "Books") -> "Books":
     )
 
 
-def aggregator_bounds(reduction: "Reduction", groups: int) -> Vector:
-    """The aggregator's bound per expert of the first ``groups`` groups, scaled."""
+def aggregator_bounds(reduction: "Records", groups: int) -> Vector:
+    """The aggregator's bound per expert of the first ``groups`` groups, scaled.
+
+    Behind them come those of windows; what is gone counts as one group more, which has no bound.
+    Where it began anew, bounds add up: regret up to then and regret since. What an expert's regret
+    is since then needs no bound where no round has changed it: it is 0.
+    """
+    count, gone = seen(reduction, groups)
     regret, absolute, mass = (
-        reduction.state.column(name, groups) for name in ("regret", "absolute", "mass")
+        reduction.state.column(name, count) for name in ("regret", "absolute", "mass")
     )
-    own = reduction.own
+    mass, absolute = (np.concatenate(pair) for pair in zip((mass, absolute), gone, strict=False))
+    regret = enlarge(regret, mass.shape)
+    there, own = present(mass), reduction.own
     if own is not None:
         names = own.layout.record._fields
-        records = own.layout.record(*(own.column(name, groups) for name in names))
-        bounds: Vector = reduction.aggregator.bound_of(records, reduction.common, mass)
+        columns = (own.column(name, count) for name in names)
+        each = (enlarge(a, (len(mass), *a.shape[1:])) for a in columns)
+        records = own.layout.record(*(one[there] for one in each))
+        found = reduction.aggregator.bound_of(records, reduction.common, mass[there])
+    else:
+        parts = regret[there], absolute[there], mass[there] / mass[there].sum()
+        found = reduction.aggregator.bound(*parts, reduction.loss)
+    bounds = spread_out(found, there, mass)[:count]
+    if reduction.earlier is None:
         return bounds
-    bounds = reduction.aggregator.bound(regret, absolute, mass / mass.sum(), reduction.loss)
-    return bounds
+    before = enlarge(reduction.earlier, bounds.shape)
+    total: Vector = before + np.where(absolute[:count] > 0.0, bounds, 0.0)
+    total += ROUNDING * np.abs(total)
+    return total
+
+
+def seen(reduction: "Records", groups: int) -> tuple[int, tuple[Vector, Vector, Vector]]:
+    """How many numbers groups and windows have, and mass, C and T of what is gone."""
+    windows = reduction.windows
+    if windows is None:
+        return groups, (np.zeros((0, reduction.experts)),) * 3
+    return windows.tidy(reduction, groups), windows.gone(reduction.experts)
+
+
+def present(mass: Vector) -> Any:
+    """Which experts there are: all, or those with a mass where groups have different learners."""
+    return ... if (mass > 0.0).all() else mass > 0.0
+
+
+def spread_out(found: Vector, there: Any, mass: Vector) -> Vector:
+    """Figures of the experts that there are, a row per group; of others they are not numbers."""
+    if there is ...:
+        return found
+    out = np.full(mass.shape, np.nan)
+    out[there] = found
+    return out
 
 
 def foreknown(reduction: "Reduction", groups: int) -> tuple[Vector | None, str]:
@@ -88,14 +128,19 @@ def foreknown(reduction: "Reduction", groups: int) -> tuple[Vector | None, str]:
         reason = "advice is not held to the range of labels (clip=False)"
     elif reduction.restarts:
         reason = "learners have begun again"
+    elif reduction.earlier is not None:
+        reason = "the aggregator has begun anew along the way"
     elif not hasattr(aggregator, "before"):
         reason = f"{type(aggregator).__name__} has no method before"
     if reason:
         return None, reason
-    mass = reduction.state.column("mass", groups)
-    rounds = np.broadcast_to(reduction.books.column("rounds", groups), mass.shape)
-    found: Vector = aggregator.before(rounds, mass / mass.sum(), loss)
-    return found, ""
+    count, gone = seen(reduction, groups)
+    mass = np.concatenate([reduction.state.column("mass", count), gone[0]])
+    lasted = reduction.books.column("rounds", count)
+    rounds = np.concatenate([np.broadcast_to(lasted, (count, mass.shape[1])), gone[2]])
+    there = present(mass)
+    found = aggregator.before(rounds[there], mass[there] / mass[there].sum(), loss)
+    return spread_out(found, there, mass)[:groups], ""
 
 
 def least_learner(learner: Vector, aggregator: Vector) -> Any:
@@ -106,6 +151,11 @@ def least_learner(learner: Vector, aggregator: Vector) -> Any:
 def leaves_range(regret: Any) -> Any:
     """Is some |r| > 1, after which the certificates of a bounded loss are void?"""
     return np.abs(regret) > 1.0 + ROUNDING
+
+
+def randomised(reduction: "Reduction") -> bool:
+    """Does some learner draw?"""
+    return any(getattr(learner, "randomised", False) for learner in reduction.learners)
 
 
 def certify(
@@ -126,7 +176,9 @@ def certify(
     unit = reduction.loss.unit
     best = hindsight.best
     proved = reduction.bounds(group)
-    learner_terms = books.expert_loss - best if proved is None else proved
+    own = reduction.experts_of(group)
+    bounds = bounds[:own]
+    learner_terms = books.expert_loss[:own] - best if proved is None else proved
     least = int(least_learner(learner_terms, bounds))
     learner = unit * float(learner_terms[least])
     aggregator = unit * float(bounds[least])
@@ -144,7 +196,7 @@ def certify(
         status = ESTIMATED
     elif total > unit * float(books.rounds[0]):
         status = VACUOUS
-    elif any(getattr(learner, "randomised", False) for learner in reduction.learners):
+    elif any(getattr(one, "randomised", False) for one in reduction.learners_of(group)):
         heuristic = proved is None and reduction.actions
         status = SAMPLED if reduction.sampled else IN_EXPECTATION
         status = ESTIMATED if heuristic else status
@@ -157,6 +209,6 @@ def certify(
         known = reduction.a_priori(group, float(books.rounds[0]), hindsight)
     a_priori = None
     if known is not None and before is not None and not hindsight.uncertain:
-        a_priori = unit * (known + float(before.max())) + delay + unit * moved
+        a_priori = unit * (known + float(before[:own].max())) + delay + unit * moved
     learners = None if known is None else unit * known
     return Certificate(*(total, *terms, a_priori, learners), status)

@@ -1,13 +1,11 @@
 """The regret table: one row per group."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from groupwise.arrays import Vector
 from groupwise.errors import ConfigurationError
 from groupwise.groups import ALWAYS_ON
 from groupwise.kernels import compiling
@@ -15,6 +13,8 @@ from groupwise.progress import stepping
 from groupwise.protocols import BRACKET, Hindsight
 from groupwise.regret.certificate import aggregator_bounds, certify, foreknown, totals
 from groupwise.regret.printed import Printed, text
+from groupwise.regret.stretches import clocks_for, joined
+from groupwise.regret.threads import one_thread
 from groupwise.store import Store
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ NOTES = 5
 """So many groups' notes are printed below a table."""
 SHOWN = (
     "group",
+    "length",
     "rounds",
     "few_rows",
     "loss",
@@ -71,12 +72,16 @@ class RegretTable(Printed):
     group's rounds (:mod:`groupwise.bounds`), with late labels as they were; ``learner_a_priori`` is
     the part of it that is the learner's. Both are None where nothing is known, and ``foreknown``
     says what of it was measured, or why there is none.
-    ``comparator`` says what ``best_loss`` is the loss of. Groups that happen to have the same name
+    ``comparator`` says what ``best_loss`` is the loss of; where groups have learners of different
+    classes, rows have a key ``comparator`` of their own. Groups that happen to have the same name
     have a row each; ``table[name]`` is the first of them, the one that appeared first.
 
     Of every expert that came with the rows, in a column such as ``theirs``, a row has ``loss of
     theirs`` and ``certificate against theirs``, by which ``loss`` can exceed it at most; below 0 it
     is beaten by as much. ``model.regret(against="theirs")`` is a table about it alone.
+
+    ``model.regret(last=1000)`` is about a stretch of each group, as many of its last rounds as
+    ``length`` says (``groupwise.windows``).
     """
 
     comparator: str = "the best linear model in hindsight"
@@ -86,6 +91,8 @@ class RegretTable(Printed):
     """What losses, regret and certificates are in: ``units`` has it for every key."""
     foreknown: str = ""
     """What is in ``a_priori``, or why there is none."""
+    last: int | None = None
+    """Of how many of each group's last rounds it is at least; None: of all."""
 
     words: ClassVar[frozenset[str]] = frozenset({"group", "status"})
 
@@ -100,6 +107,8 @@ class RegretTable(Printed):
                 left_out.add(key)
         if all(row.get("a_priori") is None for row in self.rows):
             left_out.add("a_priori")
+        if self.last is None:
+            left_out.add("length")
         return [key for key in (*SHOWN, *beside) if key not in left_out]
 
     @property
@@ -113,6 +122,18 @@ class RegretTable(Printed):
     def remarks(self) -> list[str]:
         """What regret is against, and what is known of that."""
         said = [f"{self.settled} settled rounds; regret is against {self.comparator}."]
+        classes: dict[str, list[str]] = {}
+        for row in self.rows:
+            if "comparator" in row:
+                classes.setdefault(row["comparator"], []).append(text(row["group"]))
+        for comparator, groups in classes.items():
+            more = f" and {len(groups) - NOTES} more" if len(groups) > NOTES else ""
+            said.append(f"Against {comparator}: {', '.join(groups[:NOTES])}{more}.")
+        if self.last is not None:
+            said.append(
+                f"Of every group the last {self.last} rounds, within the shortest stretch that "
+                "there is (length): two windows have a best model each."
+            )
         if self._brackets():
             said.append(
                 "Where best_kind is bracket, the best loss is between best_loss and best_high, and "
@@ -123,7 +144,7 @@ class RegretTable(Printed):
                 f"{few} of {len(self.rows)} groups have no more rounds than features (few_rows): "
                 "what is best in hindsight may fit them whatever the labels are."
             )
-        if self.foreknown and self.rows:
+        if self.foreknown and self.rows and self.last is None:
             said.append(self.foreknown)
         noted = [(row["group"], row["note"]) for row in self.rows if row.get("note")]
         said += [f"{text(group)}: {note}." for group, note in noted[:NOTES]]
@@ -153,6 +174,7 @@ def in_order(books: Store, names: list[str], largest: int | None) -> list[int]:
 
 
 @compiling()
+@one_thread()
 def regret_table(
     reduction: "Reduction",
     names: list[str],
@@ -161,24 +183,31 @@ def regret_table(
     largest: int | None = None,
     progress: bool = False,
     against: str | None = None,
+    last: int | None = None,
 ) -> RegretTable:
     """The table for groups 0 … len(names) − 1, or for the ``largest`` of them.
 
-    Regret is to the best of the class or, where it is ``against`` one, to an expert.
+    Regret is to the best of the class or, where it is ``against`` one, to an expert; on all rounds
+    or, with windows, on the shortest stretches that cover the ``last`` of each group.
     """
     unit, experts = reduction.loss.unit, reduction.logged
+    comparators = reduction.comparators(len(names))
     if against is not None and against not in experts:
         named = ", ".join(map(repr, experts)) or "none: give some with experts=[...]"
         raise ConfigurationError(f"There is no expert {against!r}. Known are {named}.")
     bounds = aggregator_bounds(reduction, len(names)) if names else np.zeros((0, 0))
     before, reason = foreknown(reduction, len(names)) if names else (None, "")
-    rows: list[dict[str, Any]] = []
-    order = in_order(reduction.books, names, largest)
-    for g in stepping(order, "best in hindsight", progress, "groups"):
+    clocks = clocks_for(reduction, last)
+    if clocks is not None:
+        before, reason = None, "of stretches there is none"
+
+    def row_of(g: int, name: str) -> dict[str, Any]:
         own = totals(reduction.books.of(g))
-        theirs = {name: Hindsight(float(own.expert_loss[k])) for name, k in experts.items()}
+        said = reduction.logged_of(g)
+        theirs = {name: Hindsight(float(own.expert_loss[k])) for name, k in said.items()}
         if against is None:
-            known = reduction.hindsight(g, features) or _least(own.expert_loss, experts)
+            losses = own.expert_loss[: reduction.experts_of(g) - len(experts)]
+            known = reduction.hindsight(g, features) or Hindsight(float(losses.min()))
         else:
             known = theirs[against]
         best = known.best
@@ -190,7 +219,7 @@ def regret_table(
             reduction, own, g, known, bounds[g], moved, foreseen, to_expert=against is not None
         )
         row: dict[str, Any] = {
-            "group": names[g],
+            "group": name,
             "rounds": float(own.rounds[0]),
             "few_rows": bool(0.0 < own.rounds[0] <= known.columns),
             "loss": unit * loss,
@@ -211,6 +240,8 @@ def regret_table(
             "status": certificate.status,
             "note": known.note,
         }
+        if against is None and len(comparators) > 1:
+            row["comparator"] = reduction.comparator_of(g)
         if against is None:
             for name, expert in theirs.items():
                 bound = certify(reduction, own, g, expert, bounds[g], moved).total
@@ -218,11 +249,24 @@ def regret_table(
         if issued is not None:
             row |= {**dict.fromkeys(LOSSES, unit * issued), "recalibration": unit * moved}
             row["regret"] += unit * moved
-        rows.append(row)
-    named = reduction.comparator if against is None else f"the predictions in {against!r}"
+        return row
+
+    rows: list[dict[str, Any]] = []
+    order = in_order(reduction.books, names, largest)
+    for g in stepping(order, "best in hindsight", progress, "groups"):
+        if clocks is None or last is None:
+            rows.append(row_of(g, names[g]))
+            continue
+        stretch = clocks.last(g, last)
+        pieces = [row_of(number, names[g]) for number in stretch.numbers]
+        rows.append({**joined(reduction, pieces), "length": stretch.length})
+    named = " or ".join(comparators) or reduction.comparator
+    if len(comparators) > 1:
+        named += ", as the group's own learners are"
+    named = named if against is None else f"the predictions in {against!r}"
     beside = tuple(experts) if against is None else ()
     told = said_beforehand(reduction, rows, reason, against is not None)
-    return RegretTable(rows, named, settled, beside, reduction.loss.measure, told)
+    return RegretTable(rows, named, settled, beside, reduction.loss.measure, told, last)
 
 
 def said_beforehand(
@@ -237,9 +281,3 @@ def said_beforehand(
         "a_priori is the bound known before the first row, given the rounds; the size of rows and "
         "of the best model in it are measured."
     )
-
-
-def _least(losses: Vector, experts: Mapping[str, int]) -> Hindsight:
-    """What a group's own best learner lost; experts that came with the rows are none."""
-    learners = np.delete(losses, list(experts.values()))
-    return Hindsight(float(learners.min()))

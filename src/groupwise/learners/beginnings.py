@@ -1,0 +1,169 @@
+"""What learners begin a segment with, and how the sums of the segment change it.
+
+A ridge learner is a function of A = λI + Σ w x xᵀ and Σ w y x, and these add up: after a segment
+with the sums S,
+
+    A ← γ^W A + S,    W = Σ w,
+
+where S, of a learner that forgets, has every row as faded as it is at the end. The penalty fades
+with A and is renewed as it is round by round: when that happens is known from the weights alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from groupwise.arrays import Index, Vector
+from groupwise.kernels import beginnings
+from groupwise.kernels.hindsight import HELD
+from groupwise.kernels.layout import room
+from groupwise.kernels.ridge import Models
+from groupwise.learners.crew import Crew
+from groupwise.learners.ridge import Ridge, RidgeBank
+from groupwise.regret.sums import GroupSums, placed, together
+
+
+class Beginning(NamedTuple):
+    """The learners of a group at the beginning of a segment. Nobody changes the arrays."""
+
+    features: Index
+    """Which feature a column is, in the order in which they came."""
+    models: Models
+    """All of them stiff."""
+
+
+Beginnings = Mapping[int, Beginning]
+
+
+class Passed(NamedTuple):
+    """What a segment was for the learners of one group."""
+
+    sums: Mapping[float, GroupSums]
+    """Its rows, by forgetting factor."""
+    masses: Mapping[float, float]
+    """Σ w of them, as faded as they are at the end."""
+    rounds: int
+    weights: Vector
+    """Those of its rounds, one after another; none where all are 1."""
+
+
+def fresh(penalties: Sequence[float], width: int) -> Models:
+    """Stiff learners that have seen nothing."""
+    count = len(penalties)
+    inverse = np.zeros((count, width, width))
+    for k, penalty in enumerate(penalties):
+        np.fill_diagonal(inverse[k], np.sqrt(penalty))
+    return Models(
+        waiting=np.zeros(1, dtype=np.int64),
+        minimum=np.zeros(count),
+        log_determinant=np.zeros(count),
+        strength=np.ones(count),
+        mass=np.zeros(count),
+        stiff=np.ones(count, dtype=np.int64),
+        checks=np.zeros(count, dtype=np.int64),
+        pivot=np.zeros(count, dtype=np.int64),
+        theta=np.zeros((count, width)),
+        diagonal=np.zeros((count, width)),
+        held=np.zeros((count, HELD, width)),
+        inverse=inverse,
+    )
+
+
+def of_crew(crew: Crew, groups: int) -> dict[int, Beginning]:
+    """What the learners of the first groups are now."""
+    bank = ridge_of(crew)
+    found = {}
+    for group in range(min(groups, len(bank.store))):
+        if bank.store.block[group] < 0:
+            continue
+        features = crew.features(group)
+        width = room(features.size)
+        mine = bank.store.part(group, width)
+        if mine.inverse is None and mine.waiting[0] == 0:
+            continue
+        own = fresh([one.penalty for one in bank.learners], width)
+        if mine.inverse is None:
+            for k, one in enumerate(bank.learners):
+                np.fill_diagonal(own.inverse[k], 1.0 / one.penalty)
+            mine = mine._replace(inverse=own.inverse)
+        copy = Models(*(np.ascontiguousarray(value).copy() for value in mine))
+        beginnings.stiffen(copy, bank.parameters)
+        copy.waiting[0] = 0
+        copy.minimum[:] = copy.log_determinant[:] = 0.0  # added up apart: ``figures``
+        found[group] = Beginning(features.copy(), copy)
+    return found
+
+
+def ridge_of(crew: Crew) -> RidgeBank:
+    """The ridge learners of a crew, which has no others."""
+    (bank,) = crew.banks
+    assert isinstance(bank, RidgeBank)
+    return bank
+
+
+def widened(own: Models, penalties: Sequence[float], width: int) -> Models:
+    """A copy with room for so many columns."""
+    wider = fresh(penalties, width)
+    had = own.theta.shape[1]
+    for name in ("strength", "mass", "pivot"):
+        getattr(wider, name)[:] = getattr(own, name)
+    for name in ("theta", "diagonal"):
+        getattr(wider, name)[:, :had] = getattr(own, name)
+    wider.inverse[:, :had, :had] = own.inverse
+    return wider
+
+
+def followed(
+    before: Beginning | None, learners: Sequence[Ridge], parameters: Vector, passed: Passed
+) -> Beginning:
+    """What the learners of a group begin the next segment with."""
+    penalties = [one.penalty for one in learners]
+    some = next(iter(passed.sums.values()))
+    known = before.features if before is not None else some.features[:0]
+    features, _ = together(known, some.features)
+    width = room(features.size)
+    models = fresh(penalties, width) if before is None else widened(before[1], penalties, width)
+    weight = float(passed.rounds) if not passed.weights.size else float(passed.weights.sum())
+    for k, one in enumerate(learners):
+        gamma = float(one.forgetting)
+        sums, left, strength = passed.sums[gamma], 1.0, float(models.strength[k])
+        if gamma < 1.0:
+            rounds = gamma, passed.rounds, passed.weights
+            now, renewed = beginnings.fade_through(strength, *rounds)
+            if renewed:
+                left = strength * gamma**weight / now
+            strength = models.strength[k] = now
+        models.mass[k] = models.mass[k] * left + passed.masses[gamma] / strength
+        count = -(-len(sums.rows) // 4) * 4
+        rows, labels = np.zeros((count, width)), np.zeros(count)
+        _, places = together(features, sums.features)
+        root = np.sqrt(strength)
+        rows[: len(sums.rows)] = placed(sums.rows, places, width) / root
+        labels[: len(sums.rows)] = sums.right / root
+        beginnings.take_in(models, k, parameters, left, rows, labels)
+    return Beginning(features, models)
+
+
+def take_up(crew: Crew, groups: Index, given: Beginnings, calm: bool) -> None:
+    """Give the learners of groups what they begin with, calm where they may be, if asked for."""
+    bank = ridge_of(crew)
+    known = np.array([group for group in groups.tolist() if group in given], dtype=np.int64)
+    crew.name(known, [given[group].features for group in known.tolist()])
+    widths = np.array([given[group].models.theta.shape[1] for group in known.tolist()])
+    bank.store.reserve(known, widths.astype(np.int64))
+    bank.store.give_late(known)
+    for group in known.tolist():
+        mine, models = bank.store.part(group, given[group].models.theta.shape[1]), given[group][1]
+        for name, value in models._asdict().items():
+            getattr(mine, name)[...] = value
+        bank.opened(np.array([group]), models.theta.shape[1])
+        if calm:
+            beginnings.calm_down(bank.store.of(group), bank.parameters)
+
+
+def figures(crew: Crew, groups: Index) -> Any:
+    """The sums of every learner that are not in A: M and ln det(A/λ), group by group."""
+    bank = ridge_of(crew)
+    own = [bank.store.of(group) for group in groups.tolist()]
+    return np.array([[one.minimum, one.log_determinant] for one in own])
