@@ -1,16 +1,20 @@
 """Commands that start from a file of rows: ``init``, ``run`` and ``compare``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from groupwise.cli.options import (
     AggregatorName,
+    AggregatorsAt,
+    By,
     Classes,
     Config,
     Data,
     Drop,
+    EngineName,
+    Estimated,
     Experts,
     FeaturesText,
     GroupsText,
@@ -26,15 +30,23 @@ from groupwise.cli.options import (
     PastText,
     Positive,
     Preset,
+    Segment,
     SkipBad,
     TableName,
     Target,
     Task,
+    Windows,
+    check_engine,
     show_summary,
     show_task,
     tell,
     warn,
 )
+
+if TYPE_CHECKING:
+    from groupwise.files.plan import Plan
+    from groupwise.files.scan import Scan
+    from groupwise.files.segments import Asked
 
 
 def run(
@@ -60,15 +72,22 @@ def run(
     aggregator: AggregatorName = None,
     intersections: Intersections = None,
     interval: Interval = None,
+    windows: Windows = False,
     no_intercept: NoIntercept = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the results go.")] = Path(
         "groupwise-run"
     ),
     jobs: Jobs = None,
+    segment: Segment = None,
+    engine: EngineName = "local",
+    aggregators_at: AggregatorsAt = "stream",
+    estimate: Estimated = False,
+    by: By = None,
 ) -> None:
     """Predict every row of a file, learning as it goes, and report the regret on every group.
 
-    Writes predictions.csv, regret.json, model.gw (to go on from) and report.html to --out.
+    Writes predictions.csv, regret.json, model.gw (to go on from) and report.html to --out; with
+    --segment a folder predictions with Parquet in the place of the first.
     Predictions are numbers, the probability of yes (in a column such as probability:yes), or that
     of every class: see --task.
     Groups and features that are not given are proposed from the columns, and printed as TOML to
@@ -76,44 +95,88 @@ def run(
     """
     from groupwise.files import run as running
     from groupwise.files.plan import planned
+    from groupwise.files.segments import Asked
     from groupwise.files.text import rows_in
 
-    with planned(
-        data,
-        config,
-        target=target,
-        task=task,
-        classes=classes,
-        positive=positive,
-        groups=groups,
-        features=features,
-        past=past,
-        hinges=False if no_hinges else None,
-        drop=drop,
-        experts=expert,
-        range=label_range,
-        order=order,
-        table=table,
-        missing=missing,
-        skip_bad=skip_bad,
-        preset=preset,
-        learner=learner,
-        aggregator=aggregator,
-        intersections=intersections,
-        interval=interval,
-        intercept=False if no_intercept else None,
-    ) as (found, plan):
+    check_engine(engine, segment, aggregators_at, by, estimate)
+    options: dict[str, Any] = {
+        "target": target,
+        "task": task,
+        "classes": classes,
+        "positive": positive,
+        "groups": groups,
+        "features": features,
+        "past": past,
+        "hinges": False if no_hinges else None,
+        "drop": drop,
+        "experts": expert,
+        "range": label_range,
+        "order": order,
+        "table": table,
+        "missing": missing,
+        "skip_bad": skip_bad,
+        "preset": preset,
+        "learner": learner,
+        "aggregator": aggregator,
+        "intersections": intersections,
+        "interval": interval,
+        "windows": windows or None,
+        "intercept": False if no_intercept else None,
+    }
+    if by is not None:
+        _run_by(data, config, options, by, out, jobs, engine)
+        return
+    with planned(data, config, **options) as (found, plan):
         warn(*plan.warnings)
         if plan.proposed:
             typer.echo("# Proposed from the columns; keep it in a file and give it with --config.")
             typer.echo(plan.toml())
         show_task(found, plan)
-        finished = running.run(found, plan, out, jobs)
+        if segment is None:
+            finished = running.run(found, plan, out, jobs)
+        elif estimate:
+            _show_estimate(found, plan, Asked(segment, engine, aggregators_at, jobs))
+            return
+        else:
+            asked = Asked(segment, engine, aggregators_at, jobs)
+            finished = running.run_in_segments(found, plan, out, asked)
     show_summary(finished)
     warn(*finished.warnings[len(plan.warnings) :])
     speed = found.rows / max(finished.seconds, 1e-9)
     typer.echo(f"{rows_in(found.rows)} in {finished.seconds:.1f} s, {speed:,.0f} rows/s.")
     typer.echo(f"The report is {(out / running.REPORT).resolve()}")
+
+
+def _show_estimate(found: "Scan", plan: "Plan", asked: "Asked") -> None:
+    """Say what a run will cost."""
+    from groupwise.engines import opened
+    from groupwise.files.estimate import estimate
+
+    with opened(asked.engine, asked.jobs) as engine:
+        workers = engine.workers
+    for line in estimate(found, plan, asked, workers).told():
+        typer.echo(line)
+
+
+def _run_by(
+    data: list[str],
+    config: Path | None,
+    options: dict[str, Any],
+    column: str,
+    out: Path,
+    jobs: int | None,
+    engine: str,
+) -> None:
+    """A run for every value of a column."""
+    from groupwise.files.by import Job, run_by
+    from groupwise.files.text import rows_in, shown
+
+    place = None if config is None else config.resolve()
+    for one in run_by(Job(tuple(data), place, options, column, out, jobs), engine, warn):
+        warn(*(f"{shown(column)} = {shown(one.value)}: {said}" for said in one.warnings))
+        mean = one.loss / one.rows
+        typer.echo(f"{shown(one.value)}: {rows_in(one.rows)}, mean loss {mean:.6g}")
+    typer.echo(f"A folder for each is in {out.resolve()}")
 
 
 def init(
@@ -134,6 +197,7 @@ def init(
     missing: Missing = None,
     skip_bad: SkipBad = False,
     interval: Interval = None,
+    windows: Windows = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE.toml", help="Write it there, not to standard output."),
@@ -165,6 +229,7 @@ def init(
         missing=missing,
         skip_bad=skip_bad,
         interval=interval,
+        windows=windows or None,
     ) as (_, plan):
         notes = (*plan.notes, *plan.warnings)
     text = plan.toml(notes)
@@ -217,15 +282,20 @@ def compare(
         ),
     ] = None,
     jobs: Jobs = None,
+    segment: Segment = None,
+    engine: EngineName = "local",
 ) -> None:
     """Audit logged predictions: their regret on every group against the best model in hindsight.
 
     Beside it stands what groupwise and a single model would have had on the same rows, and for
     probabilities the calibration of all. Prediction columns are never features or groups.
+    With --segment nothing is learned: rows are added up, in parallel, and each model stands beside
+    the best of every group alone.
     """
     from groupwise.files import run as running
     from groupwise.files.plan import planned
 
+    check_engine(engine, segment, "stream", None, False)
     with planned(
         data,
         config,
@@ -254,6 +324,13 @@ def compare(
     ) as (found, plan):
         warn(*plan.warnings)
         show_task(found, plan)
+        if segment is not None:
+            from groupwise.files.audit import audit
+            from groupwise.files.segments import Asked
+
+            for name, told in audit(found, plan, Asked(segment, engine, jobs=jobs), out).items():
+                typer.echo(f"{name}\n{told}")
+            return
         compared = running.compare(found, plan, out, jobs)
     show_summary(compared)
     warn(*compared.warnings[len(plan.warnings) :])

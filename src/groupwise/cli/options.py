@@ -11,12 +11,57 @@ if TYPE_CHECKING:
     from groupwise.files.scan import Scan
 
 Data = Annotated[
-    str,
+    list[str],
     typer.Argument(
-        metavar="DATA",
+        metavar="DATA...",
         help="CSV, Parquet, Arrow or Feather, Excel, SQLite, JSON Lines or a JSON array, also "
-        "packed as .gz, .zip, .xz, .zst or .bz2; - for standard input.",
+        "packed as .gz, .zip, .xz, .zst or .bz2; - for standard input. Several files, patterns "
+        "such as 'sales-*.parquet' and URLs are read one after another.",
         show_default=False,
+    ),
+]
+Segment = Annotated[
+    int | None,
+    typer.Option(
+        metavar="ROWS",
+        min=1,
+        help="Cut the rows into segments of so many, which are computed in parallel: learners "
+        "begin each with the sums of all rows before. For labels that are numbers. Predictions are "
+        "then Parquet, a file for each segment.",
+        show_default=False,
+    ),
+]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        help="Where segments are computed: local, ray, or the ray:// address of a cluster, whose "
+        "nodes all see the files and --out.",
+    ),
+]
+By = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="A model of its own for every value of this column, each in a folder of its own.",
+        show_default=False,
+    ),
+]
+Estimated = Annotated[
+    bool,
+    typer.Option(
+        "--estimate",
+        help="Only say what a run in segments will cost: core hours, memory, bytes moved, and what "
+        "the rest waits for. Its beginning is tried for that.",
+    ),
+]
+AggregatorsAt = Annotated[
+    str,
+    typer.Option(
+        metavar="WHERE",
+        help="stream, or segment: the aggregator begins anew with every segment, and the "
+        "certificates of all add up.",
     ),
 ]
 TableName = Annotated[
@@ -208,6 +253,14 @@ Interval = Annotated[
         show_default=False,
     ),
 ]
+Windows = Annotated[
+    bool,
+    typer.Option(
+        "--windows",
+        help="Small regret on every recent stretch of every group too, with certificates: it "
+        "follows groups that change; for labels that are numbers.",
+    ),
+]
 NoIntercept = Annotated[
     bool,
     typer.Option("--no-intercept", help="Add no feature that is 1 in every row."),
@@ -279,6 +332,27 @@ def show_task(found: "Scan", plan: "Plan") -> None:
 
     if plan.task.is_chance:
         typer.echo(described(plan.task, found.columns[plan.target]))
+
+
+def check_engine(
+    engine: str, segment: int | None, aggregators_at: str, by: str | None, estimated: bool
+) -> None:
+    """Refuse what does not go together, before anything is read."""
+    from groupwise.engines import LOCAL, checked_engine
+    from groupwise.errors import ConfigurationError
+
+    if by is not None and (segment is not None or estimated):
+        raise ConfigurationError("--by runs every value whole: leave out --segment and --estimate.")
+    if checked_engine(engine) != LOCAL and segment is None and by is None:
+        raise ConfigurationError(
+            f"--engine {engine} needs --segment ROWS, or --by COLUMN: these are its tasks."
+        )
+    if estimated and segment is None:
+        raise ConfigurationError("--estimate needs --segment ROWS.")
+    if aggregators_at not in ("stream", "segment"):
+        raise ConfigurationError(f"--aggregators-at is stream or segment, not {aggregators_at!r}.")
+    if aggregators_at == "segment" and segment is None:
+        raise ConfigurationError("--aggregators-at segment needs --segment ROWS.")
 
 
 def show_summary(finished: "Finished") -> None:

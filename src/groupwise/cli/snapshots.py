@@ -26,17 +26,27 @@ def regret(
     model: Snapshot,
     every: Annotated[bool, typer.Option("--all", help="Show all groups, however many.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: all figures.")] = False,
+    last: Annotated[
+        int | None,
+        typer.Option(
+            metavar="ROUNDS",
+            min=1,
+            help="Of the last rounds of every group, within the shortest stretch that there is; "
+            "for models with --windows.",
+        ),
+    ] = None,
 ) -> None:
     """Show regret and certificate of every group that a snapshot has seen."""
     from groupwise.files.snapshots import look
     from groupwise.files.tables import FIRST, summary
     from groupwise.report.tables import console, json_text, show
 
-    table, measure, calibration = look(model)
+    table, measure, calibration = look(model, last)
     if as_json:
         record = {"schema": 1, "units": measure.units(table.rows), "rows": table.rows}
         record["comparator"] = table.comparator
         record["a_priori"] = table.foreknown
+        record |= {} if last is None else {"last": last}
         typer.echo(json_text({**record, **calibration, "rounds": table.settled}), nl=False)
         return
     if not table.rows:
@@ -46,6 +56,11 @@ def regret(
     ranked = measure.ranked(table.rows)
     show(console(), summary(ranked, measure, first=first, experts=table.experts))
     typer.echo(f"{table.settled:,} settled rounds; regret is against {table.comparator}.")
+    if last is not None:
+        typer.echo(
+            f"Rounds are those of the shortest stretch that covers the last {last:,} of a group, "
+            "or all that it has."
+        )
     typer.echo(table.foreknown)
     if any(row["best_kind"] == "bracket" for row in table.rows):
         typer.echo(

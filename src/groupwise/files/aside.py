@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from groupwise.files.source import Source
-from groupwise.files.text import rows_in, shown
+from groupwise.files.text import rows_in
 
 NAMED = 5
 """So many bad rows are named one by one."""
@@ -41,7 +41,7 @@ class Aside:
                 "(--missing indicator keeps such rows)."
             )
         for number, reason in sorted(self.bad.items())[:NAMED]:
-            said.append(f"Row {number} of {shown(self.source.name)} was skipped: {reason}")
+            said.append(f"{self.source.located(number)} was skipped: {reason}")
         if len(self.bad) > NAMED:
             last = ", ".join(str(number) for number in sorted(self.bad)[NAMED : NAMED + 20])
             more = len(self.bad) - NAMED

@@ -4,7 +4,7 @@ import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -95,14 +95,25 @@ def _given(
         raise _no_rows(source)
 
 
-def parquet(source: "Source", columns: Sequence[str] | None) -> "Chunks":
-    """The rows of a Parquet file."""
-    with _readable(source), arrow_parquet.ParquetFile(source.path) as file:
+def parquet(source: "Source", columns: Sequence[str] | None, group: int | None = None) -> "Chunks":
+    """The rows of a Parquet file, or of one of its row groups."""
+    with _readable(source), opened_parquet(source) as file:
         names = _chosen(source, file.schema_arrow, columns)
         if not file.metadata.num_rows:
             raise _no_rows(source)
-        batches = file.iter_batches(ROWS, columns=names)
+        groups = None if group is None else [group]
+        batches = file.iter_batches(ROWS, groups, names)
         yield from _given(source, batches, names, file.metadata.num_rows)
+
+
+@contextmanager
+def opened_parquet(source: "Source") -> Iterator[Any]:
+    """A Parquet file, wherever it lies."""
+    with ExitStack() as stack:
+        place = stack.enter_context(source.raw()) if source.remote else source.path
+        yield stack.enter_context(
+            arrow_parquet.ParquetFile(place, pre_buffer=False)
+        )  # it would keep all that was read
 
 
 def arrow(source: "Source", columns: Sequence[str] | None) -> "Chunks":

@@ -22,7 +22,7 @@ from groupwise.files.task import Task
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise
-    from groupwise.replaying import FrameReplay
+    from groupwise.replay_frames import FrameReplay
 
 
 class Learned(NamedTuple):
@@ -113,7 +113,7 @@ def _replayed(
             aside.add(piece.numbers[row], reason)
         piece = without(piece, list(refused)) if refused else piece
     while len(piece.numbers):
-        frame = task.labelled(piece, target, aside.source.name)
+        frame = task.labelled(piece, target, aside.source)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ManyLevelsWarning)  # the report has it

@@ -10,6 +10,7 @@ from groupwise.files.cards import anchors, cards
 from groupwise.files.certificates import explained
 from groupwise.files.chances import Nats
 from groupwise.files.quality import quality_table
+from groupwise.files.recent import recent_section
 from groupwise.files.settings import CLASSES
 from groupwise.files.tables import AGAINST, Row, group_table, regret_scale
 from groupwise.files.task import Task
@@ -65,6 +66,8 @@ def _page(done: "Finished", title: str, lead: Sequence[str]) -> str:
     ]
     if done.covered is not None:
         sections.insert(2, done.covered.section())
+    if done.recent is not None:
+        sections.insert(2, recent_section(done.recent, measure.error_unit))
     if isinstance(measure, Nats):
         sections.insert(2, chances.calibration(done.calibration))
         told = chances.notes(rows, measure)

@@ -42,7 +42,7 @@ from groupwise.files.proposals import (
 )
 from groupwise.files.scan import Scan, scan
 from groupwise.files.settings import ERROR, INDICATOR, NUMBER, Request, request_from
-from groupwise.files.source import opened
+from groupwise.files.several import opened
 from groupwise.files.task import Task
 from groupwise.files.text import quoted, shown
 from groupwise.groups import Group, Groups, dumps
@@ -86,6 +86,7 @@ class Plan:
     hinges: bool = False
     missing: str = INDICATOR
     interval: float | None = None
+    windows: bool = False
     skip_bad: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
     """Columns that are used for nothing, and why, in a clause."""
@@ -111,6 +112,7 @@ class Plan:
             **({} if self.intersections is None else {"intersections": self.intersections}),
             **self.parameters,
             **({} if self.interval is None else {"interval": self.interval}),
+            **({"windows": True} if self.windows else {}),
             "indicators": self.indicators,
             "intercept": self.intercept,
             **({"experts": list(self.experts)} if self.experts else {}),
@@ -195,6 +197,7 @@ class Plan:
             experts=self.experts,
             missing=INDICATOR if self.missing == INDICATOR else None,
             intervals=self.interval,
+            windows=self.windows,
             **as_published,
         )
 
@@ -212,14 +215,14 @@ def guess_target(scan: Scan) -> str:
 
 @contextmanager
 def planned(
-    data: str,
+    data: str | Sequence[str],
     config: Path | None = None,
     predictions: Sequence[str] = (),
     strict: bool = True,
     table: str | None = None,
     **options: Any,
 ) -> Iterator[tuple[Scan, Plan]]:
-    """A file, looked through once, and the plan that a TOML file and options ask for."""
+    """A file, or several, looked through once, and the plan that settings and options ask for."""
     request = request_from(config, **options)
     with opened(data, table, request.skip_bad) as source:
         found = scan(source, request.target, request.order, progress=True)
@@ -246,11 +249,12 @@ def make_plan(
             f"--preset {request.preset} predicts numbers, and {quoted(label.name)} is not one. "
             "Leave it out, or say --task number."
         )
-    if request.interval is not None and task.is_chance:
-        raise ConfigurationError(
-            f"--interval is for labels that are numbers, and {quoted(label.name)} is not one: its "
-            "probability is predicted. Leave it out, or say --task number."
-        )
+    for option, asked in (("interval", request.interval), ("windows", request.windows)):
+        if asked and task.is_chance:
+            raise ConfigurationError(
+                f"--{option} is for labels that are numbers, and {quoted(label.name)} is not one: "
+                "its probability is predicted. Leave it out, or say --task number."
+            )
     request = request.preset_read()
     for name in request.drop:
         if name not in scan.source.unread:
@@ -346,6 +350,7 @@ def make_plan(
         hinges=bent,
         missing=request.missing or INDICATOR,
         interval=request.interval,
+        windows=bool(request.windows),
         skip_bad=request.skip_bad,
         left_out=dict.fromkeys(request.drop, "asked for with --drop") | nothing,
     )

@@ -31,12 +31,9 @@ def prediction_file(
     Gives a function that takes the numbers of some rows, their predictions (a column for each),
     their labels and groups, and writes them.
     """
-    kinds = {"row": pa.int64(), **dict.fromkeys(columns, pa.float64())}
-    if label is not None:
-        kinds["label"] = pa.string() if label == "text" else pa.float64()
-    kinds["groups"] = pa.string()
+    schema = schema_of(columns, label)
     header = io.StringIO()
-    csv.writer(header, lineterminator="\n").writerow(kinds)
+    csv.writer(header, lineterminator="\n").writerow(schema.names)
     heading = header.getvalue().encode()
 
     def begin() -> None:  # with the first rows: what fails before them leaves nothing
@@ -44,7 +41,7 @@ def prediction_file(
         file.write(heading)
         heading = b""
 
-    schema, options = pa.schema(kinds), arrow.WriteOptions(include_header=False)
+    options = arrow.WriteOptions(include_header=False)
     with arrow.CSVWriter(file, schema, write_options=options) as writer:
 
         def write(numbers: Any, predictions: Vector, *rest: Any) -> None:
@@ -59,6 +56,14 @@ def prediction_file(
 
         yield write
         begin()
+
+
+def schema_of(columns: Sequence[str], label: Kind | None) -> Any:
+    """The columns of a file of predictions."""
+    kinds = {"row": pa.int64(), **dict.fromkeys(columns, pa.float64())}
+    if label is not None:
+        kinds["label"] = pa.string() if label == "text" else pa.float64()
+    return pa.schema({**kinds, "groups": pa.string()})
 
 
 def is_formula(text: str) -> bool:

@@ -47,11 +47,8 @@ def in_file(source: Source, numbers: Any) -> Iterator[None]:
     except (LabelError, FeatureError, GroupError) as error:
         if error.row is None and len(numbers) > 1:
             raise DataError(f"{shown(source.name)}: {error}") from None
-        number = int(numbers[error.row or 0])
-        raise DataError(
-            f"Row {number} of {shown(source.name)}: {error.message} --skip-bad leaves such rows "
-            "out."
-        ) from None
+        place = source.located(int(numbers[error.row or 0]))
+        raise DataError(f"{place}: {error.message} --skip-bad leaves such rows out.") from None
 
 
 def without(piece: Piece, rows: Any) -> Piece:
@@ -107,7 +104,7 @@ def in_file_order(
     """
     start = 0
     with progress_bar(source.size, what or "", what is not None) as advance:
-        for table, position in in_pieces(_frames(source, kinds, target, aside), size):
+        for table, position in in_pieces(as_frames(source, kinds, target, aside), size):
             yield _good(Piece(numbers_of(source, start, table.num_rows), table), aside)
             start += table.num_rows
             advance(table.num_rows, position)
@@ -137,7 +134,7 @@ def in_pieces(tables: Chunks, rows: int) -> Chunks:
         yield pa.concat_tables(held), position
 
 
-def _frames(
+def as_frames(
     source: Source,
     kinds: Mapping[str, Kind],
     target: str | None = None,
@@ -171,9 +168,9 @@ def _frames(
                         "elsewhere."
                     )
                     if aside is None or not aside.skip:
+                        place = source.located(number)
                         raise DataError(
-                            f"Row {number} of {shown(source.name)}: {reason} --skip-bad leaves "
-                            "such rows out."
+                            f"{place}: {reason} --skip-bad leaves such rows out."
                         ) from None
                     aside.add(number, reason)
         start += table.num_rows
@@ -186,7 +183,7 @@ def first_rows(scan: Scan, kinds: Mapping[str, Kind], order: Sequence[str], coun
     found: list[pa.Table] = []
     start = taken = 0
     spared = None if scan.source.ragged is None else Aside(scan.source, True)
-    for rows, _ in _frames(scan.source, kinds, aside=spared):
+    for rows, _ in as_frames(scan.source, kinds, aside=spared):
         place = (
             np.arange(start, start + rows.num_rows) if ranks is None else ranks[start:][: len(rows)]
         )
@@ -229,7 +226,7 @@ def _deal(
     writers: dict[int, Any] = {}
     start = 0
     with ExitStack() as opened:
-        for rows, _ in _frames(source, kinds, aside=aside):
+        for rows, _ in as_frames(source, kinds, aside=aside):
             place = np.arange(start, start + rows.num_rows)
             rows = rows.append_column(PLACE, pa.array(place))
             goes_to = ranks[place] // stretch

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from groupwise.errors import DataError
+from groupwise.files import segments
 from groupwise.files.aside import Aside
 from groupwise.files.chances import Calibrations, Nats, calibrated
 from groupwise.files.covered import Covered
@@ -24,6 +26,7 @@ from groupwise.files.logged import Scores, calibration_of, said_for_sure
 from groupwise.files.pages import compare_page, run_page
 from groupwise.files.plan import Plan
 from groupwise.files.predictions import prediction_file
+from groupwise.files.recent import RECENT
 from groupwise.files.rows import AT_MOST, Piece, pieces, without
 from groupwise.files.scan import Scan
 from groupwise.files.settings import DROP
@@ -37,12 +40,12 @@ from groupwise.regret.table import LOST
 from groupwise.report.errors import Errors
 from groupwise.report.provenance import command, moment, versions
 from groupwise.report.tables import json_text
-from groupwise.writing import outputs
+from groupwise.writing import Outputs, outputs
 
 if TYPE_CHECKING:
     from groupwise.regret.calibration import CalibrationTable
     from groupwise.regret.table import RegretTable
-    from groupwise.replaying import FrameReplay
+    from groupwise.replay_frames import FrameReplay
 
 PREDICTIONS, REGRET, MODEL, REPORT = "predictions.csv", "regret.json", "model.gw", "report.html"
 COMPARISON = "compare.json"
@@ -90,8 +93,12 @@ class Finished:
     """What to know of rows that were set aside, and of the other models' predictions."""
     covered: Covered | None = None
     """What there is to say of intervals, where there are such."""
+    recent: "RegretTable | None" = None
+    """The table of the last rounds of every group, where there are windows."""
     errors: Mapping[str, Errors] = field(default_factory=dict)
     """Those of every model by the key of its regret in a row, the audited ones first."""
+    asked: segments.Asked | None = None
+    """How it was cut, where it ran in segments."""
     command: str = ""
     made: str = field(default_factory=moment)
 
@@ -233,14 +240,22 @@ class Following:
         self._next = self.done + (even if many >= LEAST else self.done)
         return self.record(groups)
 
+    def take(self, outcome: segments.Outcome) -> None:
+        """Take over what came of a run in segments."""
+        self.errors["regret"] = outcome.errors
+        for self.done, table in outcome.tables.items():
+            self._note(table)
+        self.done = outcome.rows
+
     def record(self, largest: int | None = None, progress: bool = False) -> "RegretTable":
         """Take down the table of all groups, or of the largest."""
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1):  # solves many small problems sooner than several threads do
-            table = self.model.regret(largest, progress)
+        table = self.model.regret(largest, progress)
         if self.covered is not None:
             self.covered.record(self.model, largest)
+        return self._note(table)
+
+    def _note(self, table: "RegretTable") -> "RegretTable":
+        """Add a point to every curve."""
         for name, scores in self.scores.items():
             for row in table:
                 row[self.players[name]] = scores.losses[row["group"]] - row["best_loss"]
@@ -281,6 +296,7 @@ class Following:
                 *(x for pair in self.scores.items() for x in said_for_sure(*pair)),
             ),
             covered=self.covered,
+            recent=self.model.regret(last=RECENT) if self.plan.windows else None,
             errors=self.errors,
             command=command(),
         )
@@ -316,12 +332,34 @@ def run(
                 write(part.piece.numbers, part.predictions, labels, part.groups)
                 following.reached()
         finished = following.finished(progress)
-        drops = plan.missing == DROP
-        save(following.model, files.path(MODEL), Reading(plan.target, plan.kinds, drops))
-        files.path(REGRET).write_text(json_text(record(finished)), "utf-8")
-        files.path(REPORT).write_text(run_page(finished), "utf-8")
-        files.publish()
+        _write(files, following, finished)
     return finished
+
+
+def run_in_segments(
+    found: Scan, plan: Plan, out: Path, asked: segments.Asked, progress: bool = True
+) -> Finished:
+    """The same in segments, on any engine; predictions are Parquet, a file for each."""
+    segments.refuse(plan)
+    pa.default_memory_pool().release_unused()  # what the first pass took
+    following = Following(found, plan)
+    with outputs(out) as files:
+        many = min(POINTS, -(-found.rows // asked.segment) - 1) if plan.interval is None else 0
+        where = files.path(segments.FOLDER), many, FOLLOWED, progress
+        following.take(segments.run(following.model, found, plan, asked, *where))
+        finished = replace(following.finished(progress), asked=asked)
+        _write(files, following, finished)
+    return finished
+
+
+def _write(files: Outputs, following: Following, finished: Finished) -> None:
+    """Write everything but the predictions, and put all in place."""
+    plan = finished.plan
+    drops = plan.missing == DROP
+    save(following.model, files.path(MODEL), Reading(plan.target, plan.kinds, drops))
+    files.path(REGRET).write_text(json_text(record(finished)), "utf-8")
+    files.path(REPORT).write_text(run_page(finished), "utf-8")
+    files.publish()
 
 
 def compare(
@@ -359,6 +397,7 @@ def record(finished: Finished) -> dict[str, Any]:
         **({"predictions": list(players)} if players else {}),
         **(_calibration(finished.calibration) if finished.calibration else {}),
         **(_coverage(finished.covered) if finished.covered is not None else {}),
+        **({} if finished.recent is None else {"last": RECENT, "recent": finished.recent.rows}),
         "rounds": found.rows,
         "data": {
             "name": found.source.name,
@@ -376,7 +415,9 @@ def record(finished: Finished) -> dict[str, Any]:
             "learner": plan.learner,
             **plan.parameters,
             "aggregator": plan.aggregator,
+            **(finished.asked.settings if finished.asked is not None else {}),
             "interval": plan.interval,
+            "windows": plan.windows,
             "indicators": plan.indicators,
             "experts": list(plan.experts),
             "features": plan.plain_features,

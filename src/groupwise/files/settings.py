@@ -54,6 +54,8 @@ class Request:
     intersections: int | None = None
     interval: float | None = None
     """The share of labels that intervals are to cover."""
+    windows: bool | None = None
+    """Is regret to be small on recent stretches too?"""
     penalty: float | None = None
     bound: float | None = None
     indicators: bool | None = None
@@ -163,7 +165,7 @@ def _request(found: dict[str, Any]) -> Request:
     for key in ("penalty", "bound", "interval"):
         if key in found and not _is_number(found[key]):
             raise ConfigurationError(f"{key} holds {shown(repr(found[key]))}. Give a number.")
-    for key in ("indicators", "intercept", "hinges"):
+    for key in ("indicators", "intercept", "hinges", "windows"):
         if key in found and not isinstance(found[key], bool):
             raise ConfigurationError(f"{key} is true or false.")
     readers: dict[str, Any] = {

@@ -74,11 +74,14 @@ def load(path: Path) -> "tuple[Groupwise, Reading]":
     return model, Reading(target, kinds, known and bool(table.get("drops", False)))
 
 
-def look(path: Path) -> "tuple[RegretTable, Measure, dict[str, Any]]":
-    """The regret table of a snapshot, what its figures mean, and calibration by class, if any."""
+def look(path: Path, last: int | None = None) -> "tuple[RegretTable, Measure, dict[str, Any]]":
+    """The regret table of a snapshot, what its figures mean, and calibration by class, if any.
+
+    Of all rounds or, where the model has windows, of the ``last`` of every group.
+    """
     model, reading = load(path)
     task = Task(model.loss)
-    table = model.regret(progress=True)
+    table = model.regret(progress=True, last=last)
     if not task.is_chance:
         return table, Measure(reading.target, squares=model.loss.kernel == "square"), {}
     tables = calibration_of(model, task)

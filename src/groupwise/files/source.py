@@ -28,7 +28,7 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from groupwise.errors import DataError
-from groupwise.files import columnar, delimited, objects
+from groupwise.files import columnar, delimited, objects, remote
 from groupwise.files.text import shown
 from groupwise.files.unpacking import (
     ARRAY,
@@ -49,6 +49,7 @@ from groupwise.files.unpacking import (
 from groupwise.progress import patiently
 
 STANDARD_INPUT = "-"
+PARQUET_SIGN = b"PAR1"
 
 Chunks = Iterator[tuple[pa.Table, int]]
 
@@ -84,11 +85,13 @@ class Source:
     """Rows that are no rows, left out by number; None where such a one is an error."""
     unread: dict[str, str] = field(default_factory=dict)
     """Columns that hold neither numbers nor text, and why they are left out, in a clause."""
+    remote: bool = False
+    """Is it read where it lies, by its URL?"""
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes as they lie on the disk, where rows are read from."""
-        return self.path.stat().st_size
+        return int(remote.size(self.name)) if self.remote else self.path.stat().st_size
 
     @property
     def is_open(self) -> bool:
@@ -98,8 +101,16 @@ class Source:
     @cached_property
     def sha256(self) -> str:
         """The fingerprint of the bytes as they lie on the disk, packed or not."""
-        with self.origin.open("rb") as file:
+        with self.raw() as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def raw(self) -> Any:
+        """The bytes as they lie on the disk, packed or not."""
+        return remote.open(self.name) if self.remote else self.origin.open("rb")
+
+    def located(self, number: int) -> str:
+        """Where a row is, by its number, for messages."""
+        return f"Row {number} of {shown(self.name)}"
 
     def chunks(self, columns: Sequence[str] | None = None) -> Chunks:
         """Tables of text and numbers in file order, each with the position in the file after it.
@@ -120,21 +131,27 @@ def opened(name: str, table: str | None = None, skip: bool = False) -> Iterator[
 
     A run reads its rows twice, so what can be read once, as pipes can, goes to a temporary file
     first, and so does what is packed, but for text in gzip. ``table`` is the table of a database,
-    or the sheet of a workbook; ``skip`` says that rows which are none are left out.
+    or the sheet of a workbook; ``skip`` says that rows which are none are left out. What a URL
+    names is read where it lies if it is Parquet, and else comes to a temporary file too.
     """
-    path, standard = Path(name), name == STANDARD_INPUT
+    path, standard = Path(remote.local(name) or name), name == STANDARD_INPUT
     with ExitStack() as stack:
         piped = standard or _is_read_once(path)
+        if remote.is_url(name) and remote.local(name) is None:
+            if remote.begins(name, PARQUET_SIGN):
+                found = Source(name, path, PARQUET, False, path, remote=True)
+                yield replace(found, ragged={}) if skip else found
+                return
+            path = stack.enter_context(_place())
+            with patiently(f"fetching {shown(name)}."):
+                remote.fetch(name, path)
         if piped:
             name = "standard input" if standard else name
             path = stack.enter_context(_spooled(name, None if standard else path))
         try:
             packing = packing_of(path)
         except OSError as error:
-            remote = " Download it first." if "://" in name else ""
-            raise DataError(
-                f"Cannot read {shown(name)}: {error.strerror or error}.{remote}"
-            ) from None
+            raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
         if not path.stat().st_size:
             raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
         found = _source(name, path, packing, piped, table, stack)

@@ -14,7 +14,8 @@ from groupwise.errors import DataError
 from groupwise.files.profile import NO_LABEL, Kind
 from groupwise.files.rows import Piece
 from groupwise.files.settings import CLASSES, NUMBER, PROBABILITY
-from groupwise.files.text import listed, quoted, shown
+from groupwise.files.source import Source
+from groupwise.files.text import listed, quoted
 from groupwise.groups.values import value_name
 from groupwise.losses import CERTAINTY, Log, Loss
 
@@ -95,7 +96,7 @@ class Task:
         kept = compute.if_else(absent, nothing, column)
         return piece._replace(frame=piece.frame.set_column(place, target, kept))
 
-    def labelled(self, piece: Piece, target: str, source: str) -> Any:
+    def labelled(self, piece: Piece, target: str, source: Source) -> Any:
         """The rows of a piece, labels as the model has them; an error where one is none."""
         for row, reason in self.refused(piece, target):
             advice = (
@@ -105,10 +106,8 @@ class Task:
                 else "groupwise learn --widen makes the range wider; groupwise run --range "
                 "LOW,HIGH gives one beforehand."
             )
-            raise DataError(
-                f"Row {int(piece.numbers[row])} of {shown(source)}: {reason} {advice} --skip-bad "
-                "leaves such rows out."
-            )
+            place = source.located(int(piece.numbers[row]))
+            raise DataError(f"{place}: {reason} {advice} --skip-bad leaves such rows out.")
         place = piece.frame.schema.get_field_index(target)
         return piece.frame.set_column(place, target, self._column(piece, target))
 

@@ -92,10 +92,10 @@ class Errors:
 
     def __init__(self, scale: float = 1.0, unit: float = 1.0) -> None:
         self._scale, self._unit = scale, unit
-        self._places: dict[str, int] = {}
-        self._rows = 0
-        self._stretches: list[Stretch] = []
-        self._counts: Vector = np.zeros((0, 2 * SIDE + 1))
+        self.places: dict[str, int] = {}
+        self.rows = 0
+        self.stretches: list[Stretch] = []
+        self.counts: Vector = np.zeros((0, 2 * SIDE + 1))
 
     def add(self, membership: FrameMembership, losses: Vector, signed: Vector | None) -> None:
         """Count some rows: their losses and, where errors have a sign, prediction less label.
@@ -103,12 +103,12 @@ class Errors:
         A row whose loss is no number has no label, and counts for nothing.
         """
         names = membership.names
-        places = np.array([self._places.setdefault(x, len(self._places)) for x in names], np.int64)
+        places = np.array([self.places.setdefault(x, len(self.places)) for x in names], np.int64)
         rows = np.repeat(np.arange(losses.size), np.diff(membership.indptr))
         known = np.isfinite(losses)[rows]
         rows, weights = rows[known], membership.weights[known]
         groups = places[membership.indices[known]]
-        many = len(self._places)
+        many = len(self.places)
         sums = np.zeros((TERMS, many))
         squares = weights * weights
         with np.errstate(over="ignore", invalid="ignore"):  # of what another model predicted
@@ -119,10 +119,31 @@ class Errors:
                 self._count(groups, weights, residuals, min(many, HISTOGRAMS))
             for place, term in enumerate(terms):
                 sums[place] = np.bincount(groups, term, many)
-        self._rows += losses.size
-        self._stretches.append(Stretch(self._rows, sums))
-        if len(self._stretches) > 2 * STRETCHES:
-            self._stretches = joined(self._stretches, STRETCHES)
+        self.rows += losses.size
+        self.stretches.append(Stretch(self.rows, sums))
+        if len(self.stretches) > 2 * STRETCHES:
+            self.stretches = joined(self.stretches, STRETCHES)
+
+    def join(self, later: "Errors") -> None:
+        """Count the rows that another one has counted, after one's own."""
+        places = np.array(
+            [self.places.setdefault(x, len(self.places)) for x in later.places], np.int64
+        )
+        many = len(self.places)
+        for one in later.stretches:
+            sums = np.zeros((TERMS, many))
+            sums[:, places[: one.sums.shape[1]]] = one.sums
+            self.stretches.append(Stretch(self.rows + one.end, sums))
+        self.rows += later.rows
+        if len(self.stretches) > 2 * STRETCHES:
+            self.stretches = joined(self.stretches, STRETCHES)
+        if later.is_signed:
+            counts = np.zeros((min(many, HISTOGRAMS), 2 * SIDE + 1))
+            counts[: len(self.counts)] = self.counts
+            kept = places[: len(later.counts)]
+            within = kept < len(counts)
+            counts[kept[within]] += later.counts[: kept.size][within]
+            self.counts = counts
 
     def _count(self, groups: Index, weights: Vector, residuals: Vector, many: int) -> None:
         """Put residuals into their bins."""
@@ -130,13 +151,13 @@ class Errors:
         found = groups[kept] * (2 * SIDE + 1) + _bins(residuals[kept])
         counts = np.zeros((many, 2 * SIDE + 1))
         counts += np.bincount(found, weights[kept], counts.size).reshape(counts.shape)
-        counts[: len(self._counts)] += self._counts
-        self._counts = counts
+        counts[: len(self.counts)] += self.counts
+        self.counts = counts
 
     @property
     def is_signed(self) -> bool:
         """Do errors have a sign?"""
-        return self._counts.size > 0
+        return self.counts.size > 0
 
     def loss(self, group: str) -> Estimate:
         """The mean loss of a group."""
@@ -149,17 +170,17 @@ class Errors:
         return _estimate(self._total(group), 5, self._scale)
 
     def _total(self, group: str) -> Vector:
-        place = self._places.get(group)
+        place = self.places.get(group)
         held = [one.sums[:, place] for one in self._of(place)] if place is not None else []
         total: Vector = np.sum(held, axis=0) if held else np.zeros(TERMS)
         return total
 
     def _of(self, place: int) -> list[Stretch]:
-        return [one for one in self._stretches if one.sums.shape[1] > place]
+        return [one for one in self.stretches if one.sums.shape[1] > place]
 
     def over_time(self, group: str, points: int, least: float) -> Times:
         """A group's mean loss in up to so many stretches of the stream, each of enough rounds."""
-        place = self._places.get(group)
+        place = self.places.get(group)
         held = self._of(place) if place is not None else []
         enough = max(least, sum(float(one.sums[0, place]) for one in held) / points)
         groups: list[tuple[int, Vector]] = []
@@ -178,10 +199,10 @@ class Errors:
 
     def residuals(self, group: str, bars: int = BARS) -> Residuals | None:
         """How a group's residuals are spread; None where that was not counted."""
-        place = self._places.get(group, len(self._counts))
-        if place >= len(self._counts) or not self._counts[place].any():
+        place = self.places.get(group, len(self.counts))
+        if place >= len(self.counts) or not self.counts[place].any():
             return None
-        counts = self._counts[place]
+        counts = self.counts[place]
         beyond = np.cumsum(counts[SIDE:] + counts[SIDE::-1])
         last = int(np.searchsorted(beyond, WITHIN * beyond[-1]))
         widest = float(_EDGES[SIDE + 1 + min(last, SIDE)])

@@ -1,0 +1,235 @@
+"""Tasks on a Ray cluster.
+
+Tasks are functions without state of their own: where a worker or a node is lost, Ray runs again
+what was under way there, and what was made there and is needed still, from the arguments that it
+knows (its lineage). The results are the same bytes then, provided that all machines compute the
+same: a worker finds that out with a tiny stream before its first task.
+"""
+
+import logging
+import os
+import socket
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from groupwise.engines.fingerprint import fingerprint
+from groupwise.errors import EngineError, GroupwiseError
+from groupwise.extras import needed_by
+
+RETRIES = 16
+"""So often is a task begun again that is lost with its worker or node; not if it raises."""
+PATIENCE = 10.0
+"""Seconds to wait for somebody to answer at an address."""
+ADDRESS = "RAY_ADDRESS"
+
+_same: set[str] = set()
+"""What this process has compared its own digits with."""
+
+
+class RayEngine:
+    """A Ray cluster that this process is connected to.
+
+    ``digits`` is the fingerprint that all workers must have, ``room`` how many bytes the smallest
+    object store among the nodes holds.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        if not nodes:
+            raise EngineError("The Ray cluster has no node with a CPU to run tasks on.")
+        self.workers = max(1, int(sum(node["Resources"]["CPU"] for node in nodes)))
+        stores = [node["Resources"].get("object_store_memory", np.inf) for node in nodes]
+        self.room = min(stores)
+        self._task = ray.remote(num_cpus=1, max_retries=RETRIES)(_run)
+        self.digits = self._agreed(nodes)
+
+    def put(self, value: Any) -> Any:
+        """A handle to a value, which is copied to the cluster."""
+        size = size_of(value)
+        if size > self.room:
+            raise self._too_small(size)
+        with self._told():
+            return self._ray.put(value)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A handle to what the function gives."""
+        with self._told():
+            task = self._task.options(name=function.__name__)
+            return task.remote(self.digits, function, *arguments)
+
+    def get(self, handle: Any) -> Any:
+        """The value, once it is there. Arrays in it cannot be written to."""
+        with self._told():
+            return self._ray.get(handle)
+
+    def _agreed(self, nodes: Sequence[Mapping[str, Any]]) -> str:
+        """What every node computes of the tiny stream, once all are found to agree."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        lost = self._ray.exceptions
+        asked = {}
+        for node in nodes:
+            here = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            asked[node["NodeID"]] = self._task.options(scheduling_strategy=here).remote(
+                None, fingerprint
+            )
+        found: dict[str, str] = {}
+        for node in nodes:
+            name = f"{node['NodeManagerAddress']} ({node['NodeID'][:8]})"
+            try:
+                found[name] = self._ray.get(asked[node["NodeID"]])
+            except (lost.TaskUnschedulableError, lost.NodeDiedError):
+                continue  # it has left meanwhile
+            except lost.RayError as error:
+                raise EngineError(
+                    f"Node {name} cannot run groupwise: {_said(error)}. Install the same version "
+                    "of groupwise there as here."
+                ) from None
+        if not found:
+            raise EngineError("All nodes of the Ray cluster have left.")
+        agreed = Counter(found.values()).most_common(1)[0][0]
+        others = [name for name, digits in found.items() if digits != agreed]
+        if others:
+            raise EngineError(disagreement(others[0], found[others[0]], agreed))
+        return agreed
+
+    def _too_small(self, size: float) -> EngineError:
+        return EngineError(
+            f"A segment takes {size / 1e6:,.0f} MB, and the smallest object store of the Ray "
+            f"cluster holds {self.room / 1e6:,.0f} MB. Make segments shorter, or start its nodes "
+            "with a larger --object-store-memory."
+        )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of tasks as they were raised, and those of the cluster in one line."""
+        errors = self._ray.exceptions
+        try:
+            yield
+        except errors.RayTaskError as error:
+            cause = getattr(error, "cause", None)
+            if isinstance(cause, GroupwiseError):
+                raise cause from None
+            raise
+        except (errors.ObjectStoreFullError, errors.OutOfDiskError):
+            raise EngineError(
+                "The object stores of the Ray cluster are full. Make segments shorter, or start "
+                "its nodes with a larger --object-store-memory, or with more disk for what is "
+                "spilled."
+            ) from None
+        except errors.OutOfMemoryError:
+            raise EngineError(
+                "A node of the Ray cluster has run out of memory. Make segments shorter, or start "
+                "fewer workers on it (--num-cpus)."
+            ) from None
+        except errors.RayError as error:
+            raise EngineError(
+                f"A task was lost {RETRIES} times, or all nodes have left the Ray cluster: "
+                f"{_said(error)}."
+            ) from None
+
+
+@contextmanager
+def connected(engine: str, jobs: int | None = None) -> Iterator[RayEngine]:
+    """A cluster, for as long as it is used: the one that there is a connection to is left open."""
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # its default, without a word
+    with needed_by("The engine ray"):
+        import ray
+    begun = not ray.is_initialized()
+    if begun:
+        _connect(ray, engine if engine.startswith("ray://") else os.environ.get(ADDRESS), jobs)
+    try:
+        yield RayEngine(ray)
+    finally:
+        if begun:
+            ray.shutdown()
+
+
+def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        quiet |= {"num_cpus": jobs, "include_dashboard": False}
+    elif address not in ("auto", "local"):
+        _knock(address)
+    try:
+        ray.init(address=address or "local", **quiet)
+    except ImportError as error:
+        raise EngineError(
+            f"Cannot connect to {address}: {_said(error)}. pip install 'groupwise[ray]'."
+        ) from None
+    except Exception as error:  # whatever Ray raises where nobody answers, or another version does
+        where = "start Ray on this machine" if address is None else f"connect to Ray at {address}"
+        raise EngineError(f"Cannot {where}: {_said(error)}.") from None
+
+
+def _knock(address: str) -> None:
+    """Does anybody listen there? Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").partition("/")[0].rpartition(":")
+    if not (host and port.isdigit()):
+        raise EngineError(
+            f"{address!r} is no address of a Ray cluster. Give ray://HOST:PORT, as in "
+            "ray://head:10001."
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+    except OSError as error:
+        raise EngineError(
+            f"No Ray cluster answers at {address}: {error.strerror or error}. Is it started "
+            "(ray start --head), and is the port that of its clients (10001) open?"
+        ) from None
+
+
+def _run(digits: str | None, function: Callable[..., Any], *arguments: Any) -> Any:
+    """A task, in a worker."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # a worker has one core
+        if digits is not None and digits not in _same:
+            mine = fingerprint()
+            if mine != digits:
+                raise EngineError(disagreement(_here(), mine, digits))
+            _same.add(digits)
+        return function(*arguments)
+
+
+def _here() -> str:
+    import ray
+
+    mine = ray.get_runtime_context().get_node_id()
+    nodes: list[Any] = ray.nodes()  # type: ignore[no-untyped-call,unused-ignore]
+    address = next((one["NodeManagerAddress"] for one in nodes if one["NodeID"] == mine), "?")
+    return f"{address} ({mine[:8]})"
+
+
+def disagreement(node: str, mine: str, others: str) -> str:
+    """What to say of a node that does not compute what others do."""
+    (version, _), (other, _) = (one.split(":") for one in (mine, others))
+    if version != other:
+        return f"Node {node} has groupwise {version}, and others {other}. Install the same."
+    return (
+        f"Node {node} does not compute the digits that others do: {mine} and not {others}. Its "
+        "processor, numpy, scipy or numba is another: a task that is repeated there would change "
+        "the results. Leave it out, or give all nodes one image and one type of machine."
+    )
+
+
+def size_of(value: Any) -> int:
+    """Bytes of the arrays in a value."""
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if isinstance(value, (tuple, list)):
+        return sum(map(size_of, value))
+    if isinstance(value, Mapping):
+        return sum(map(size_of, value.values()))
+    return int(getattr(value, "nbytes", 0))
+
+
+def _said(error: BaseException) -> str:
+    """The first line of what an error says, without a full stop."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__).rstrip(".")
