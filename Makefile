@@ -65,6 +65,7 @@ docs: $(VENV)/.dev  ## the documentation, in build/site (the tests build it too)
 bench: $(VENV)/.dev  ## seeded benchmarks, as ratios against benchmarks/naive.py
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.serving
+	$(BIN)/python -m benchmarks.cluster
 
 DATA := ../shared/data
 

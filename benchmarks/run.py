@@ -271,6 +271,50 @@ def threads() -> Measured:
     )
 
 
+def segments() -> list[Measured]:
+    """One always-on group of 200 columns, in segments of time: two threads, and what it costs."""
+    rows, rng = 40_000, np.random.default_rng(0)
+    X = rng.normal(size=(rows, 200))
+    y = np.clip(0.5 + 0.02 * X @ rng.normal(size=200) + 0.05 * rng.normal(size=rows), 0.0, 1.0)
+    members = np.ones((rows, 1))
+
+    def run(jobs: int, segment: int | None = 5_000) -> Callable[[], Any]:
+        options: Any = {"learner": gw.learners.Ridge(), "keep": (), "segment": segment}
+        return lambda: gw.replay(X, y, members, jobs=jobs, **options)
+
+    plain, one, two = best_of(3, run(1, None), run(1), run(2))
+    how = f"{per_row(plain, rows)} without, {per_row(one, rows)} and {per_row(two, rows)} in them"
+    work = "one group, 200 features, in segments"
+    return [
+        Measured(f"{work}: two threads against one", one / two, 1.6, True, "×", how),
+        Measured(f"{work}: work against none", one / plain, 1.4, False, "×", how),
+    ]
+
+
+def audit() -> Measured:
+    """Logged predictions audited by sums against the replay that brings the same figures."""
+    import polars
+
+    rows, rng = 20_000, np.random.default_rng(0)
+    X = {f"x{k}": rng.normal(size=rows) for k in range(12)}
+    frame = polars.DataFrame({**X, "city": rng.choice([f"c{k}" for k in range(8)], rows)})
+    label = np.clip(0.5 + 0.1 * X["x0"] + 0.05 * rng.normal(size=rows), 0.0, 1.0)
+    frame = frame.with_columns(y=label, mine=np.clip(label + 0.1 * X["x1"], 0.0, 1.0))
+    groups = [gw.by("city"), gw.cut("x2", [-1.0, 0.0, 1.0])]
+
+    def replayed() -> Any:
+        model = gw.Groupwise(groups, experts=["mine"])
+        model.replay(frame, "y", jobs=1)
+        return model.regret()
+
+    def added() -> Any:
+        return gw.Sums(groups, predictions=["mine"]).add(frame).regret("mine")
+
+    slow, quick = best_of(3, replayed, added)
+    how = f"{per_row(slow, rows)} and {per_row(quick, rows)}"
+    return Measured("audit by sums against a replay", slow / quick, 5.0, True, "×", how)
+
+
 def portfolio() -> Measured:
     """Four learners on every group and pair of groups, against a plain loop over these experts."""
     stream = streams.synthetic(20_000)
@@ -388,6 +432,20 @@ def intervals() -> Measured:
     return Measured("intervals, synthetic size", ours / plain, 1.15, False, "× without", note)
 
 
+def windows() -> Measured:
+    """A replay with windows against one without, everything default."""
+    stream = streams.synthetic(30_000)
+    plain, ours = best_of(
+        5,
+        lambda: gw.replay(*stream, keep=()),
+        lambda: gw.replay(*stream, keep=(), windows=True),
+    )
+    rows, fewest = len(stream.label), np.count_nonzero(stream.membership, axis=0).min()
+    target = 1.2 * (1.0 + np.log2(fewest))
+    note = f"{per_row(ours, rows)} and {per_row(plain, rows)}; 1.2 (1 + log₂ {fewest:,})"
+    return Measured("windows, synthetic size", ours / plain, target, False, "× without", note)
+
+
 def start_up() -> list[Measured]:
     """How long a fresh process takes for the import, and for the help page."""
     return [
@@ -444,10 +502,13 @@ def main() -> None:
         per_round,
         many_groups,
         threads,
+        segments,
+        audit,
         memory,
         portfolio,
         second_order,
         intervals,
+        windows,
         start_up,
         other_settings,
     ]

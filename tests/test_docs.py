@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+import types
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +270,25 @@ class TestPages:
     def test_public_names_have_docstrings(self):
         for name in groupwise.__all__:
             assert (getattr(groupwise, name).__doc__ or "").strip(), name
+
+    def test_public_names_are_on_the_page_of_the_interface(self):
+        """Those of the package and of its parts, but for what only other parts use."""
+        page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+        named = {name.split(".")[-1] for name in re.findall(r"^::: (\S+)$", page, re.MULTILINE)}
+        named |= {
+            name
+            for members in re.findall(r"members: \[(.*)\]", page)
+            for name in members.split(", ")
+        }
+        inner = {"Loss", "Widened", "loss_from_dict", "oracle_from_dict", "PAPER_SEEDS"}
+        inner |= {"AGGREGATOR_CHECKS", "LEARNER_CHECKS"}
+        parts = ("aggregators", "bounds", "checks", "datasets", "learners", "losses", "oracles")
+        modules = [groupwise, *(importlib.import_module(f"groupwise.{part}") for part in parts)]
+        for module in modules:
+            for name in module.__all__:
+                described = isinstance(getattr(module, name), types.ModuleType | str)
+                error = name.endswith(("Error", "Failed"))
+                assert described or error or name in named | inner, f"{module.__name__}.{name}"
 
     def test_every_file_says_what_it_is(self):
         for path in sorted((ROOT / "src").rglob("*.py")):

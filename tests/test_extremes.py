@@ -152,6 +152,7 @@ def test_what_is_not_a_number_is_not_proved(term, wrong, randomised):
     assert status == "numerically uncertain"
 
 
+@pytest.mark.slow
 def test_sums_of_very_many_rounds_keep_their_digits():
     """0.7² does not end in binary: a plain sum of three million of it is off in the tenth digit."""
     rounds = 3_000_000

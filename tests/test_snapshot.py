@@ -15,7 +15,7 @@ import pytest
 import groupwise as gw
 from groupwise import archive, snapshot
 from groupwise.errors import SnapshotError
-from groupwise.learners.compiled import Crew
+from groupwise.learners.crew import Crew
 
 
 def stream(count, seed=0):

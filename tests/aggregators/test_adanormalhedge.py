@@ -103,6 +103,7 @@ def test_finite_after_a_million_rounds_of_constant_regret(step):
     assert np.isfinite(bounds).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("play", ["mean", "sample"])
 def test_a_million_rounds_of_a_hopeless_expert(play):
     """The heavy penalty always advises about 0 where the label is 1: it loses 1 a round."""

@@ -319,3 +319,18 @@ class TestIntervals:
 
     def test_river_s_checks(self):
         checks.check_estimator(GroupwiseRegressor(range=(0, 100), intervals=0.9))
+
+
+def test_windows():
+    model = GroupwiseRegressor(["sex"], range=(0, 1), windows=gw.Windows(4))
+    plain = gw.Groupwise([gw.by("sex")], loss=gw.losses.Square(0, 1), windows=gw.Windows(4))
+    assert model._get_params()["windows"] == gw.Windows(4)
+    for t in range(30):
+        row, label = {"age": t / 30, "sex": "fm"[t % 2]}, float(t % 7 > 2)
+        assert model.predict_one(row) == plain.predict_one(row)
+        model.learn_one(row, label)
+        plain.learn_one(row, label)
+    assert model.regret(last=5).rows == plain.regret(last=5).rows
+    assert model.regret(last=5)["sex=f"]["length"] == 7
+    with pytest.raises(gw.errors.ConfigurationError, match="give True"):
+        GroupwiseRegressor(["sex"], (0, 1), windows=3).predict_one(row)  # type: ignore[arg-type]

@@ -253,3 +253,16 @@ class TestIntervals:
             GroupwiseRegressor(intervals=0.9).fit(X, y)
         with pytest.raises(gw.errors.ConfigurationError, match="give intervals"):
             GroupwiseRegressor(intervals=False).fit(X, y).predict_interval(X)
+
+
+def test_windows():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 2, 60), rng.random((60, 2))])
+    y = rng.random(60)
+    regressor = GroupwiseRegressor(groups=[0], range=(0, 1), windows=gw.Windows(4))
+    found = clone(regressor).fit(X[:50], y[:50]).partial_fit(X[50:], y[50:]).regret(last=9)
+    assert found["always_on"]["length"] == 12
+    assert found.rows == regressor.fit(X, y).regret(last=9).rows
+    assert found.rows != GroupwiseRegressor([0], (0, 1), windows=True).fit(X, y).regret(last=9).rows
+    with pytest.raises(gw.errors.ConfigurationError, match="windows=True"):
+        GroupwiseRegressor(groups=[0], range=(0, 1)).fit(X, y).regret(last=9)

@@ -1,6 +1,7 @@
 """Labels as files have them, and what predictions lose on them."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -8,11 +9,13 @@ import pytest
 
 from groupwise.errors import DataError
 from groupwise.files.rows import Piece
+from groupwise.files.source import Source
 from groupwise.files.task import Task
 from groupwise.losses import Log, Square
 
 COLOURS = Task(Log(classes=["red", "green", "blue"]))
 YES = Task(Log(classes=["no", "yes"]))
+FILE = Source("file", Path("file"), "CSV", False, Path("file"))
 
 
 def test_names_and_columns():
@@ -58,18 +61,18 @@ def test_labels_as_the_model_has_them():
         (YES, ["no", "yes"], ["no", "yes"]),
         (Task(Log(classes=[1, 2])), [2.0, 1.0], [2.0, 1.0]),
     ):
-        frame = task.labelled(piece(labels), "y", "file")
+        frame = task.labelled(piece(labels), "y", FILE)
         assert frame.column("y").to_pylist() == expected
         assert frame.column_names == ["x", "y"]
 
 
 def test_a_label_that_is_no_class():
     with pytest.raises(DataError, match=r"Row 12 of file: the label is 'maybe', none of .*'no'"):
-        YES.labelled(piece(["no", "maybe"]), "y", "file")
+        YES.labelled(piece(["no", "maybe"]), "y", FILE)
     with pytest.raises(DataError, match="Row 11 of file: the label is missing"):
-        YES.labelled(piece([None, "no"]), "y", "file")
+        YES.labelled(piece([None, "no"]), "y", FILE)
     with pytest.raises(DataError, match="the label is '3', none of the classes '1', '2'"):
-        Task(Log(classes=[1, 2])).labelled(piece([3.0]), "y", "file")
+        Task(Log(classes=[1, 2])).labelled(piece([3.0]), "y", FILE)
 
 
 def test_labels_as_numbers():
@@ -81,4 +84,4 @@ def test_labels_as_numbers():
 @pytest.mark.parametrize("classes", [["1", 1], [True, 2], [2, "b"]])
 def test_classes_that_files_cannot_tell_apart(classes):
     with pytest.raises(DataError, match="not all texts, nor all numbers"):
-        Task(Log(classes=classes)).labelled(piece(["1"]), "y", "file")
+        Task(Log(classes=classes)).labelled(piece(["1"]), "y", FILE)

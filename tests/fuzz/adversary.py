@@ -13,6 +13,7 @@ import math
 import tempfile
 import zipfile
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,7 @@ class Stream:
         self.options = options
         if not isinstance(options["aggregator"], (gw.aggregators.AdaNormalHedge, draws.OwnHedge)):
             options["clip"] = True
+        options["windows"] = draws.windows(options)
         self.model = gw.Groupwise(**options)
 
     @property
@@ -273,6 +275,13 @@ class Books:
         self.experts.append([weight * one for one in experts])
         self.said.append([weight * one for one in said])
 
+    def part(self, start, stop):
+        """That of some rounds."""
+        found = Books()
+        for name, values in vars(self).items():
+            setattr(found, name, values[start:stop])
+        return found
+
     def numbers(self):
         """The rows as lists, all of one length."""
         names = dict.fromkeys(name for row in self.rows for name in row)
@@ -298,6 +307,24 @@ def loss_of(loss, prediction, label):
             return math.inf
     away = abs(prediction - label) / (loss.high - loss.low)
     return away * away if isinstance(loss, gw.losses.Square) else away
+
+
+def lost_by_pair(play, label):
+    """What a mean of probabilities loses: p = Σ p_i a_i and 1 − p = Σ p_i (1 − a_i), the pair that
+    the guarantee is about. The prediction shown is the first of them, rounded.
+    """
+    pairs = list(
+        zip(play.probabilities.ravel().tolist(), play.advice.ravel().tolist(), strict=True)
+    )
+    p, rest = math.fsum(c * a for c, a in pairs), math.fsum(c * (1.0 - a) for c, a in pairs)
+    sides = (label, p, rest), (1.0 - label, rest, p)
+    if any(share > 0.0 and value <= 0.0 for share, value, _ in sides):
+        return math.inf
+    return -math.fsum(
+        share * (math.log1p(-other) if value > 0.5 else math.log(value))
+        for share, value, other in sides
+        if share > 0.0
+    )
 
 
 def unit_of(loss):
@@ -343,9 +370,12 @@ class Trial:
         self.model.learn(ticket, label)
         loss = self.loss
         if self.model.play == "sample":
-            each = [loss_of(loss, float(a), label) for a in ticket.advice.ravel()]
-            chances = ticket.weights.ravel().tolist()
+            advice, odds = loss.decode_many(ticket.play.advice), ticket.play.probabilities
+            each = [loss_of(loss, float(a), label) for a in advice.ravel()]
+            chances = odds.ravel().tolist()
             lost = math.fsum(c * one for c, one in zip(chances, each, strict=True) if c > 0.0)
+        elif isinstance(loss, gw.losses.Log) and ticket.play.advice.size:
+            lost = lost_by_pair(ticket.play, label)
         else:
             lost = loss_of(loss, ticket.prediction, label)
         row = self.stream.defined(ticket)
@@ -397,6 +427,41 @@ class Trial:
                 self.found.require(False, f"certificate, {kind}{BENEATH * beneath}", *about)
 
         self.check_experts(unit)
+        if self.model.windows is not None:
+            for last in (1, 4, 9, 30):
+                self.check_recent(last, unit, span)
+
+    def check_recent(self, last, unit, span):
+        """What is claimed of the last rounds of every group, by the definition of windows."""
+        for line in self.model.regret(last=last):
+            books = self.books[line["group"]]
+            clock, found = len(books.lost), [(len(books.lost), 0)]
+            for level in range(10):
+                length = self.model.windows.shortest << level
+                rest = clock % length
+                found += [(rest, 0)] if clock >= length else []
+                found += [(rest + length, rest)] if clock >= 2 * length else []
+            size, rest = min((one for one in found if one[0] >= last), default=found[0])
+            about = f"[last {last}: {size}, {self.settled} labels]", line, self.describe()
+            self.found.require(line["length"] == size, "length of a stretch", *about)
+            self.found.count(f"recently: {line['status']}")
+            lost = math.fsum(books.lost[clock - size :])
+            weighed = math.fsum(books.weights[clock - size :])
+            near = ROUNDING * (1 + weighed) + 1e-9 * lost + TINY
+            self.found.require(abs(line["loss"] / unit - lost) <= near, "recent loss", *about)
+            if not self.linear or line["status"] not in CLAIMED:
+                continue
+            ends = [clock - size, *([clock - rest] if rest else []), clock]
+            parts = [books.part(*pair) for pair in pairwise(ends)]
+            power = math.fsum(math.fsum(part.power) for part in parts)
+            near = ROUNDING * (1 + power) + TINY
+            best = math.fsum(part.best(True, span) for part in parts)
+            blurred = math.fsum(part.best(True, span, BLUR) for part in parts)
+            claimed, certificate = line["best_loss"] / unit, line["certificate"] / unit
+            fine = best - near - 1e-6 * best <= claimed <= blurred + near + 1e-6 * blurred
+            self.found.require(fine, "best of a stretch", best, blurred, *about)
+            held = lost - blurred <= certificate + near or line["status"] not in PROVED
+            self.found.require(held, "certificate of a stretch", lost, best, *about)
 
     def check_experts(self, unit):
         """The same of what is claimed against other models."""

@@ -3,6 +3,7 @@
 import datetime
 import inspect
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -130,6 +131,37 @@ def learners(draw, one=ridge):
     return [*found, Mean()] if draw.random() < 0.03 else found
 
 
+class ByName:
+    """A function that names the learners of a group: one of some lists, by the group's name."""
+
+    def __init__(self, lists, everybody):
+        self.lists, self.everybody = lists, everybody
+
+    def __call__(self, group):
+        if group.name == "always_on":
+            return self.everybody
+        return self.lists[crc32(group.name.encode()) % len(self.lists)]
+
+
+def learners_by_group(draw, declarations, always_on, one=ridge):
+    """Different learners for different groups: by declaration and by name, or by a function.
+
+    The always-on group has all of those that others lean to.
+    """
+    lists = [learners(draw, one) for _ in range(int(draw.integers(2, 5)))]
+    lean = [x for some in lists for x in some if getattr(x, "everybody", False)]
+    everybody = [*learners(draw, one), *lean]
+    if lean and not any(isinstance(x, gw.learners.Ridge) for x in everybody):
+        everybody = lean
+    if draw.random() < 0.4:
+        return ByName(lists, everybody)
+    keys = [*(x for x in declarations if draw.random() < 0.6), ...]
+    keys += ["a=v0"] if gw.by("a") in declarations else []
+    keys += ["b=v1"] if gw.by("b") in declarations else []
+    found = {key: choose(draw, lists) for key in keys}
+    return {**found, "always_on": everybody} if always_on else found
+
+
 def makers(draw, texts, numbers, date, often=0.35):
     """Makers of features: mostly none; of columns of text, of numbers, and one of dates.
 
@@ -195,6 +227,13 @@ def predictions(draw, rows, low, high):
         said = low + span * (0.5 + wide * draw.normal(size=rows))
         found[f"said{k}"] = np.where(np.isfinite(said), said, high)
     return found
+
+
+def windows(options):
+    """Windows in one of four models that can have them, very short ones; by the model's seed."""
+    seed, own = options["seed"], options["aggregator"]
+    chance = isinstance(options["loss"], gw.losses.Log) or isinstance(own, OwnHedge)
+    return False if chance or seed % 4 else gw.Windows(1 << seed // 4 % 3)
 
 
 class Mean:

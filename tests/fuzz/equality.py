@@ -91,7 +91,7 @@ class Stream:
                 start = stop
 
 
-def model_for(draw, stream):
+def model_for(draw, stream, recently=True):
     """A model that the stream fits."""
     loss = draws.choose(
         draw,
@@ -149,6 +149,11 @@ def model_for(draw, stream):
             for chunk, some in zip(stream.chunks, np.split(column, ends), strict=True):
                 chunk[name] = some.tolist()
         options["experts"] = list(said)
+    if draw.random() < 0.35:
+        kind = draws.logistic if loss.nodes > 1 else one
+        options["learner"] = draws.learners_by_group(draw, chosen, options["always_on"], kind)
+    elif recently:
+        options["windows"] = draws.windows(options)
     return gw.Groupwise(chosen, **options, **draws.intercept(draw.random() < 0.6))
 
 
@@ -156,7 +161,8 @@ def through_file(model):
     """Saved and loaded."""
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         model.save(Path(folder) / "model.gw")
-        return gw.load(Path(folder) / "model.gw")
+        assigned = getattr(model, "assignment", None)
+        return gw.load(Path(folder) / "model.gw", learner=assigned and assigned.function)
 
 
 def file_of(model):
@@ -286,9 +292,10 @@ def table(model):
     Where these cannot be dropped, since parts are in Python, what they tell of the best is left
     out, and what is made of that.
     """
-    learners = getattr(model, "learners", ())
+    learners = model._reduction.learners if isinstance(model, gw.Groupwise) else ()
     if not any(isinstance(one, gw.learners.Logistic) for one in learners):
-        return model.regret().rows
+        recent = [1, 5, 20] if getattr(model, "windows", None) else []
+        return [*model.regret().rows, *(row for n in recent for row in model.regret(last=n))]
     try:
         return through_file(model).regret().rows
     except gw.errors.SnapshotError:
@@ -365,12 +372,12 @@ def drive(model, rows, labels, events, draw):
     return model, told
 
 
-def numbers(draw, count):
+def numbers(draw, count, recently=True):
     """A model of numbers, and rows."""
     stream = Stream(draw)
     while sum(len(chunk[TARGET]) for chunk in stream.chunks) < count:
         stream = Stream(draw)
-    model = model_for(draw, stream)
+    model = model_for(draw, stream, recently)
     labels = [y for chunk in stream.chunks for y in chunk[TARGET]]
     plain = [{k: v for k, v in chunk.items() if k != TARGET} for chunk in stream.chunks]
     return model, [row for one in plain for row in dicts(one)], labels
@@ -378,7 +385,7 @@ def numbers(draw, count):
 
 def paying(draw, count):
     """The same where every label costs."""
-    model, rows, labels = numbers(draw, count)
+    model, rows, labels = numbers(draw, count, recently=False)
     horizon = draws.choose(draw, [None, count, 5 * count])
     return gw.PayForFeedback(model, horizon, bool(draw.random() < 0.5)), rows, labels
 

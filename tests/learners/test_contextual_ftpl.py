@@ -52,6 +52,7 @@ def rows(count: int, seed: int) -> list[dict[str, object]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["transductive", "separator"])
 @pytest.mark.parametrize("labels", [1, 2])
 def test_mean_regret_is_below_the_certificate_under_adaptive_labels(

@@ -239,6 +239,7 @@ def test_forgetting_leaves_something(forgetting):
         Ridge(forgetting=forgetting)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", [1e-60, 1e60])
 def test_the_largest_and_smallest_penalties_and_features(penalty):
     generator = np.random.default_rng(0)

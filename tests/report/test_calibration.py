@@ -155,6 +155,7 @@ def test_several_models_share_a_panel(table):
     assert len({colours["ours"], colours["theirs"], colours["calibrated"]}) == 3
 
 
+@pytest.mark.slow
 def test_the_drawing_is_the_same_every_time_and_within_its_cells(table):
     figure = reliability({"ours": table})
     one, other = draw(figure), draw(figure)

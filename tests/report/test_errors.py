@@ -135,7 +135,7 @@ def test_stretches_hold_all_rows_once():
     for first in range(0, 5_000, 10):  # far more pieces than are kept
         part = signed[first : first + 10]
         errors.add(members([["a"]] * 10), part**2, part)
-    assert len(errors._stretches) <= 2 * STRETCHES
+    assert len(errors.stretches) <= 2 * STRETCHES
     times = errors.over_time("a", 20, 10)
     assert 5 <= times.end.size <= 20
     assert times.end[-1] == 5_000

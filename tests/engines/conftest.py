@@ -1,0 +1,40 @@
+"""A Ray cluster that the tests of a process share: starting one takes seconds."""
+
+import logging
+
+import pytest
+
+
+class Nodes:
+    """A cluster of one CPU a node, as many nodes as asked for."""
+
+    def __init__(self, ray, cluster):
+        self.ray, self.cluster, self.others = ray, cluster, []
+
+    def have(self, count):
+        """Add or remove nodes until there are so many."""
+        while len(self.others) + 1 < count:
+            self.others.append(self.cluster.add_node(num_cpus=1, object_store_memory=STORE))
+        while len(self.others) + 1 > count:
+            self.remove()
+        self.cluster.wait_for_nodes()
+
+    def remove(self):
+        """Take a node away without a word to anybody."""
+        self.cluster.remove_node(self.others.pop(), allow_graceful=False)
+
+
+STORE = 120_000_000
+
+
+@pytest.fixture(scope="session")
+def nodes():
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
+    yield Nodes(ray, cluster)
+    ray.shutdown()
+    cluster.shutdown()

@@ -1,0 +1,95 @@
+"""Engines by name, and tasks in threads."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import groupwise as gw
+from groupwise.engines import checked_engine, each, opened
+from groupwise.engines.fingerprint import fingerprint
+from groupwise.engines.ray import disagreement, size_of
+from groupwise.errors import ConfigurationError, EngineError, LabelError
+from tests.engines import tasks
+
+
+def test_engines_by_name():
+    for engine in ("local", "ray", "ray://head:10001"):
+        assert checked_engine(engine) == engine
+    for other in ("spark", "", None, 3):
+        with pytest.raises(ConfigurationError, match="no engine"):
+            checked_engine(other)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_map_keeps_the_order(jobs):
+    with opened("local", jobs) as engine:
+        assert list(each(engine, tasks.double, [(i,) for i in range(20)])) == [*range(0, 40, 2)]
+        one = engine.submit(tasks.add, engine.put(1), engine.submit(tasks.double, 4))
+        assert engine.get(engine.submit(tasks.add, one, one)) == 18
+        with pytest.raises(LabelError, match="row 7: 5 is no label"):
+            engine.get(engine.submit(tasks.double, engine.submit(tasks.refuse, 5)))
+
+
+def test_an_engine_that_is_given_stays_open():
+    with opened("local", 2) as engine:
+        with opened(engine) as same:
+            assert same is engine
+        assert engine.get(engine.submit(tasks.double, 2)) == 4
+
+
+def test_an_engine_needs_segments():
+    model = gw.Groupwise([gw.by("a")])
+    frame = {"a": ["x", "y"], "b": [0.0, 1.0], "y": [0.5, 0.5]}
+    pl = pytest.importorskip("polars")
+    with pytest.raises(ConfigurationError, match="segment="):
+        model.replay(pl.DataFrame(frame), "y", engine="ray")
+    with pytest.raises(ConfigurationError, match="'spark'"):
+        model.replay(pl.DataFrame(frame), "y", segment=1, engine="spark")
+    assert model.issued == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("ray://127.0.0.1:9", "No Ray cluster answers at ray://127.0.0.1:9"),
+        ("ray://nobody.invalid:10001", "No Ray cluster answers"),
+        ("ray://head", "no address of a Ray cluster"),
+        ("ray://", "no address of a Ray cluster"),
+    ],
+)
+def test_nobody_answers(address, said):
+    pytest.importorskip("ray")
+    with pytest.raises(EngineError, match=said) as raised, opened(address):
+        pass
+    assert "\n" not in str(raised.value)
+
+
+def test_the_tiny_stream_is_the_same_in_another_process():
+    code = "from groupwise.engines.fingerprint import fingerprint; print(fingerprint())"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == fingerprint()
+
+
+def test_digits_tell(monkeypatch):
+    """One digit in the last place of one function is another fingerprint."""
+    plain, exp = fingerprint(), np.exp
+
+    def off(x):
+        found = exp(x)
+        found.flat[0] = np.nextafter(found.flat[0], np.inf)
+        return found
+
+    monkeypatch.setattr(np, "exp", off)
+    assert fingerprint.__wrapped__() != plain
+
+
+def test_what_is_said_of_a_node():
+    assert "Node b has groupwise 2, and others 1" in disagreement("b", "2:x", "1:x")
+    assert disagreement("b", "1:x", "1:y").startswith("Node b does not compute the digits")
+
+
+def test_sizes_count_arrays():
+    one = np.zeros(100)
+    assert size_of({"a": (one, [one]), "b": "text"}) == 1600

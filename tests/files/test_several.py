@@ -1,0 +1,270 @@
+"""Several files as one: the rows of one file, cut anywhere; and what is refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow.dataset
+import pytest
+
+import groupwise as gw
+from groupwise.errors import DataError
+from groupwise.files.audit import audit
+from groupwise.files.by import Job, run_by
+from groupwise.files.plan import planned
+from groupwise.files.ranges import ranges, units_of
+from groupwise.files.run import run, run_in_segments
+from groupwise.files.scan import scan
+from groupwise.files.segments import Asked
+from groupwise.files.several import named, opened
+
+pytestmark = pytest.mark.usefixtures("two_panels")
+
+
+def people(rows=900, seed=1):
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "city": rng.choice(["Bonn", "Köln"], rows),
+            "age": rng.integers(18, 80, rows),
+            "pay": rng.uniform(0.0, 50.0, rows),
+        }
+    )
+
+
+def written(frame, path):
+    frame.write_parquet(path) if path.suffix == ".parquet" else frame.write_csv(path)
+    return str(path)
+
+
+def cut(folder, kind="csv"):
+    frame = people()
+    parts = [frame[:200], frame[200:201], frame[201:]]
+    return [written(one, folder / f"{i}.{kind}") for i, one in enumerate(parts)]
+
+
+def regret_of(data, out, **settings):
+    with planned(data, target="pay", **settings) as (found, plan):
+        run(found, plan, out, progress=False)
+    return json.loads((out / "regret.json").read_text("utf-8"))["rows"]
+
+
+@pytest.mark.parametrize("kind", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
+def test_the_same_as_one_file(tmp_path, kind):
+    whole = written(people(), tmp_path / f"whole.{kind}")
+    parts = cut(tmp_path, kind)
+    expected = regret_of(whole, tmp_path / "one")
+    assert regret_of(parts, tmp_path / "several") == expected
+    assert regret_of(f"file://{tmp_path}/[0-9].{kind}", tmp_path / "pattern") == expected
+
+
+@pytest.mark.slow
+def test_files_in_memory_by_url(tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    try:
+        for path in [*cut(tmp_path), *cut(tmp_path, "parquet")]:
+            memory.pipe("/rows/" + path.rpartition("/")[2], Path(path).read_bytes())
+        expected = regret_of(cut(tmp_path), tmp_path / "here")
+        for kind in ("csv", "parquet"):
+            assert regret_of(f"memory://rows/*.{kind}", tmp_path / kind) == expected
+        with pytest.raises(DataError, match="no such file"), opened("memory://rows/none.csv"):
+            pass
+        with pytest.raises(DataError, match="No file is called like"):
+            named(["memory://rows/*.xlsx"])
+    finally:
+        memory.rm("/rows", recursive=True)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("size", [1, 7, 200, 450, 5_000])
+def test_rows_from_one_number_to_another(tmp_path, kind, size):
+    with opened(cut(tmp_path, kind)) as source:
+        every = list(ranges(units_of(scan(source, None)), size))
+        assert [one.first for one in every] == [*range(0, 900, size)]
+        ages = people()["age"].to_list()
+        for one in every[:5] + every[-5:]:
+            found = [int(x) for table, _ in one.chunks(["age"]) for x in table["age"].to_pylist()]
+            assert found == ages[one.first : one.first + one.rows]
+        last = every[-1].located(every[-1].rows)
+        assert last == f"Row 699 of {tmp_path / '2'}.{kind}"
+
+
+def test_row_groups_are_read_alone(tmp_path, monkeypatch):
+    """A task reads the row groups that its rows are in, and no others."""
+    from groupwise.files import columnar
+
+    people().write_parquet(tmp_path / "a.parquet", row_group_size=100)
+    asked = []
+    plain = columnar.parquet
+
+    def noted(source, columns, group):
+        asked.append(group)
+        return plain(source, columns, group)
+
+    monkeypatch.setattr(columnar, "parquet", noted)
+    with opened(str(tmp_path / "a.parquet")) as source:
+        every = list(ranges(units_of(scan(source, None)), 150))
+        list(every[2].chunks(["age"]))
+    assert asked == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (pl.DataFrame({"city": ["a"], "age": [3]}), "no column 'pay', which"),
+        (people(9).with_columns(more=pl.lit(1)), "a column 'more', which"),
+        (people(9).with_columns(age=pl.lit("old")), "'age' holds numbers in .*0.* and text in"),
+        (people(9).with_columns(city=pl.lit(3)), "'city' holds numbers in .*1.* and text in .*0"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_that_change(tmp_path, kind, second, said):
+    paths = [
+        written(people(), tmp_path / f"0.{kind}"),
+        written(second, tmp_path / f"1.{kind}"),
+    ]
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(DataError, match=said) as raised:
+        regret_of(paths, tmp_path / "out")
+    assert "\n" not in str(raised.value)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.slow
+def test_columns_in_another_order_are_the_same(tmp_path):
+    parts = cut(tmp_path)
+    expected = regret_of(parts, tmp_path / "a")
+    pl.read_csv(parts[2]).select("pay", "age", "city").write_csv(parts[2])
+    assert regret_of(parts, tmp_path / "b") == expected
+
+
+def test_files_that_are_not_there(tmp_path):
+    parts = cut(tmp_path)
+    with pytest.raises(DataError, match=r"none\.csv: No such file"), opened([*parts, "none.csv"]):
+        pass
+    with pytest.raises(DataError, match="No file is called like"), opened(f"{tmp_path}/*.json"):
+        pass
+    other = written(people(5), tmp_path / "x.parquet")
+    with pytest.raises(DataError, match=r"is CSV and .* is Parquet"), opened([parts[0], other]):
+        pass
+
+
+def test_bad_rows_are_named_by_their_file(tmp_path):
+    parts = cut(tmp_path)
+    text = (tmp_path / "2.csv").read_text().splitlines()
+    text[4] += ",one cell more"
+    (tmp_path / "2.csv").write_text("\n".join(text))
+    with pytest.raises(DataError, match=r"Row 4 of .*2\.csv has 4 cells"):
+        regret_of(parts, tmp_path / "out")
+    with planned(parts, target="pay", skip_bad=True) as (found, plan):
+        finished = run(found, plan, tmp_path / "out", progress=False)
+    assert any("Row 4 of" in one and "2.csv was skipped" in one for one in finished.warnings)
+
+
+def test_a_dataset_of_pyarrow(tmp_path):
+    """Its files and row groups, one after another."""
+    for place, part in enumerate((people()[:500], people()[500:])):
+        part.write_parquet(tmp_path / f"{place}.parquet", row_group_size=120)
+    found = []
+    for frame in (pyarrow.dataset.dataset(tmp_path), people()):
+        model = gw.Groupwise([gw.by("city")], loss=gw.losses.Square(0, 50), features=["age"])
+        found.append(model.replay(frame, "pay").prediction)
+    assert found[0].tobytes() == found[1].tobytes()
+
+
+SEGMENTED = [
+    ({"order": "age"}, "--order"),
+    ({"skip_bad": True}, "--skip-bad"),
+    ({"missing": "drop"}, "--missing drop"),
+]
+
+
+@pytest.mark.parametrize(("settings", "said"), SEGMENTED)
+def test_what_segments_cannot(tmp_path, settings, said):
+    whole = written(people(), tmp_path / "a.csv")
+    with (
+        planned(whole, target="pay", **settings) as (found, plan),
+        pytest.raises(gw.GroupwiseError, match=said),
+    ):
+        run_in_segments(found, plan, tmp_path / "out", Asked(100), progress=False)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("jobs", [2, pytest.param(1, marks=pytest.mark.slow)])
+def test_segments_of_files(tmp_path, jobs):
+    """Against the run without segments: predictions to 1e-8 of the range; the same for any jobs."""
+    parts = cut(tmp_path)
+    regret_of(parts, tmp_path / "plain")
+    expected = pl.read_csv(tmp_path / "plain" / "predictions.csv")
+    with planned(parts, target="pay") as (found, plan):
+        finished = run_in_segments(found, plan, tmp_path / "out", Asked(130, jobs=jobs))
+    whole = pl.read_parquet(tmp_path / "out" / "predictions")
+    for name in ("row", "label", "groups"):
+        assert whole[name].to_list() == expected[name].to_list()
+    off = whole["prediction"].to_numpy() - expected["prediction"].to_numpy()
+    assert np.abs(off).max() <= 1e-8 * 50.0
+    assert finished.table.settled == 900
+    for row in finished.table:
+        assert row["regret"] <= row["certificate"]
+    error = finished.errors["regret"].loss("always_on").mean
+    truth = ((whole["prediction"] - whole["label"]) ** 2).mean()
+    assert error == pytest.approx(truth, rel=1e-12)
+    assert finished.curves["always_on"].time.tolist()[-1] == 900
+
+
+@pytest.mark.slow
+def test_a_model_for_every_value(tmp_path):
+    """Each is what a run over its rows alone gives; rows without a value are left out."""
+    frame = people().with_columns(city=pl.when(pl.arange(0, 900) == 5).then(None).otherwise("city"))
+    data = written(frame, tmp_path / "people.csv")
+    warned: list[str] = []
+    job = Job((data,), None, {"target": "pay"}, "city", tmp_path / "out", None)
+    done = run_by(job, "local", warned.append)
+    assert warned == ["1 row of no 'city' are left out."]
+    assert [one.value for one in done] == frame["city"].drop_nulls().unique(
+        maintain_order=True
+    ).to_list()
+    for one in done:
+        alone = frame.filter(pl.col("city") == one.value).drop("city")
+        assert one.rows == len(alone)
+        expected = regret_of(written(alone, tmp_path / "alone.csv"), tmp_path / one.value)
+        found = json.loads((tmp_path / "out" / one.folder / "regret.json").read_text("utf-8"))
+        assert found["rows"] == expected
+    about = json.loads((tmp_path / "out" / "by.json").read_text("utf-8"))
+    assert list(about["values"]) == [one.value for one in done]
+    assert gw.load(tmp_path / "out" / done[0].folder / "model.gw").issued == done[0].rows
+
+
+def test_models_by_value_come_together_or_not_at_all(tmp_path):
+    text = "city,age,pay\n" + "a,3,1\na,4,2\n" * 20 + "b,3,\n" * 3
+    (tmp_path / "people.csv").write_text(text)
+    job = Job((str(tmp_path / "people.csv"),), None, {"target": "pay"}, "city", tmp_path / "o", 1)
+    with pytest.raises(DataError):
+        run_by(job, "local", print)
+    assert [one.name for one in tmp_path.iterdir()] == ["people.csv"]
+    with pytest.raises(DataError, match="no column 'town'"):
+        run_by(job._replace(column="town"), "local", print)
+
+
+def test_an_audit_by_sums(tmp_path):
+    """The losses are those of the rows, and the best is that of least squares on each group."""
+    frame = people().with_columns(theirs=pl.col("age") * 0.5)
+    parts = [
+        written(frame[:400], tmp_path / "0.parquet"),
+        written(frame[400:], tmp_path / "1.parquet"),
+    ]
+    asked = {"features": "age", "groups": "city", "range": "0,50"}
+    with planned(parts, predictions=["theirs"], target="pay", **asked) as (found, plan):  # type: ignore[arg-type]
+        (table,) = audit(found, plan, Asked(170, jobs=2), tmp_path / "out", progress=False).values()
+    for city in ("Bonn", "Köln"):
+        mine = frame.filter(pl.col("city") == city)
+        x = np.column_stack([np.ones(len(mine)), mine["age"].to_numpy()])
+        y, theirs = mine["pay"].to_numpy(), mine["theirs"].to_numpy()
+        best = float(np.sum((y - x @ np.linalg.lstsq(x, y)[0]) ** 2))
+        row = table[f"city={city}"]
+        assert row["loss"] == pytest.approx(float(np.sum((y - theirs) ** 2)), rel=1e-12)
+        assert row["best_loss"] == pytest.approx(best, rel=1e-9)
+    kept = json.loads((tmp_path / "out" / "compare.json").read_text("utf-8"))
+    assert list(kept["rows"]) == ["theirs"]
