@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from groupwise.serve.engine import load
-from groupwise.serve.errors import StaleError
+from groupwise.serve.errors import StaleError, UnavailableError
 from groupwise.serve.run import open_store
+from groupwise.serve.store import Batch, SnapshotRecord
 from tests.serve.running import (
     PATH,
     SETTINGS,
@@ -95,6 +96,25 @@ async def test_a_stale_writer_cannot_commit(place):
         other.close()
 
 
+def test_a_writer_that_is_paused_amid_a_transaction(tmp_path):
+    """What it had locked is free again when its lease is over, and it writes nothing more."""
+    first: Any = open_store(place_of("postgres", tmp_path), lease=0.5)
+    nothing = SnapshotRecord(0, 0.0, "", "")
+    record, fence = first.create("costs", SETTINGS, "x", nothing, b"")
+    second: Any = open_store(first._address, lease=0.5)
+    writing = first._writing()
+    writing.__enter__().execute("UPDATE models SET expires = expires")  # and here it is stopped
+    began = time.monotonic()
+    assert second.take(record.model) == fence + 1
+    assert time.monotonic() - began < 20
+    with pytest.raises(UnavailableError):
+        writing.__exit__(None, None, None)
+    with pytest.raises(StaleError):
+        first.commit([Batch(record.model, fence, 1, [])])
+    first.close()
+    second.close()
+
+
 @pytest.mark.slow
 def test_a_paused_writer_that_resumes(tmp_path):
     """Paused past its lease, replaced, and resumed: nothing that it is asked for then stays."""
@@ -115,6 +135,8 @@ def test_a_paused_writer_that_resumes(tmp_path):
                 found = new.post(f"{PATH}/predict", json=mine).json()
                 os.kill(first.process.pid, signal.SIGCONT)
                 stale = client.post(f"{PATH}/predict", json={**body, "id": "c"})
+                if stale.json()["type"].endswith("unavailable"):  # paused amid a transaction
+                    stale = client.post(f"{PATH}/predict", json={**body, "id": "c"})
                 is_problem(stale, 503, "elsewhere")
                 assert new.get(f"{PATH}/tickets/b").json()["answer"] == found
                 assert new.get(f"{PATH}/tickets/a").status_code == 200

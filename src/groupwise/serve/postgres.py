@@ -1,7 +1,8 @@
 """A store in PostgreSQL: a lease for every model, with a number that a stale writer fails on.
 
 A writer renews its lease with every commit, and now and then between them. Another process may take
-the model when the lease is over, or when the session that holds it is gone. Whoever takes it gets
+the model when the lease is over, or when the session that holds it is gone; a session that idles
+amid a transaction for as long as a lease is ended by the server. Whoever takes the model gets
 the next fencing number; every commit is a change of the model's row under the number that the
 writer has, so one that was replaced changes nothing.
 """
@@ -61,6 +62,10 @@ class PostgresStore(SqlStore):
             # In a database without an encoding texts would come as bytes.
             connection = psycopg.connect(self._address, client_encoding="utf8", **settings)
             connection.execute("SET synchronous_commit = on")
+            # A process that is stopped amid a transaction would keep the model's row locked, and
+            # whoever takes the model after its lease would wait for as long as it is stopped.
+            patience = f"SET idle_in_transaction_session_timeout = {int(1000 * self._lease) + 1}"
+            connection.execute(patience)
             connection.execute("SET search_path = groupwise")
             if connection.execute("SHOW fsync").fetchall() != [("on",)]:
                 raise StoreError("The database has fsync = off, and may lose what it was given.")
@@ -174,10 +179,12 @@ class PostgresStore(SqlStore):
         """Become the writer of a model, unless there is one whose lease lasts."""
         with self._writing() as cursor:
             me = cursor.execute(ME).fetchall()[0][0]
+            # The row is locked first: what is read with the lock may be of before a wait for it.
+            cursor.execute("SELECT 1 FROM models WHERE model = %s FOR UPDATE", (model,))
             found = cursor.execute(
                 f"SELECT name, fence, holder, expires > {NOW}, EXISTS (SELECT 1 "
                 "FROM pg_stat_activity WHERE pid || ' since ' || backend_start = holder) "
-                "FROM models WHERE model = %s FOR UPDATE",
+                "FROM models WHERE model = %s",
                 (model,),
             ).fetchone()
             if found is None:
