@@ -273,12 +273,12 @@ def threads() -> Measured:
 
 def segments() -> list[Measured]:
     """One always-on group of 200 columns, in segments of time: two threads, and what it costs."""
-    rows, rng = 40_000, np.random.default_rng(0)
+    rows, rng = 200_000, np.random.default_rng(0)
     X = rng.normal(size=(rows, 200))
     y = np.clip(0.5 + 0.02 * X @ rng.normal(size=200) + 0.05 * rng.normal(size=rows), 0.0, 1.0)
     members = np.ones((rows, 1))
 
-    def run(jobs: int, segment: int | None = 5_000) -> Callable[[], Any]:
+    def run(jobs: int, segment: int | None = 25_000) -> Callable[[], Any]:
         options: Any = {"learner": gw.learners.Ridge(), "keep": (), "segment": segment}
         return lambda: gw.replay(X, y, members, jobs=jobs, **options)
 

@@ -14,7 +14,7 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.errors import ConfigurationError, is_finite, named
 from groupwise.kernels import recalibration
-from groupwise.kernels.cells import Cells, of_matrix
+from groupwise.kernels.cells import Cells
 from groupwise.kernels.losses import LOG, value
 from groupwise.kernels.stretch import addressed
 from groupwise.learners.platt import Platt
@@ -148,7 +148,7 @@ class PlattLayer:
 
     def run(self, work: Work, baseline: int) -> Outcome:
         """Both for all rows of a chunk, after the model is through with it."""
-        rows = Cells(*of_matrix(self._rows(work.outcome.prediction)))
+        rows = Cells.of_dense(self._rows(work.outcome.prediction))
         chunk = Chunk(rows, work.indptr, work.groups, work.weights, work.labels, FEATURES)
         found: list[Outcome] = []
         Stream(self.reduction, baseline, work.number, 1).run([chunk], found.append)

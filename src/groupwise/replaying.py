@@ -329,6 +329,10 @@ def _baseline(names: tuple[str, ...], inputs: Inputs) -> int:
 
 def _chunks(reduction: Reduction, inputs: Inputs, first: int, last: int) -> Iterator[Chunk]:
     step = rows_at_a_time(reduction, inputs.members.shape[1], len(inputs.feature_names))
+    return _cut(inputs, first, last, step)
+
+
+def _cut(inputs: Inputs, first: int, last: int, step: int) -> Iterator[Chunk]:
     for start in range(first, last, step):
         rows = slice(start, min(start + step, last))
         yield Chunk(
@@ -343,15 +347,16 @@ def _chunks(reduction: Reduction, inputs: Inputs, first: int, last: int) -> Iter
 def _segments(reduction: Reduction, inputs: Inputs, size: int, baseline: int) -> Iterator[Segment]:
     count = inputs.members.shape[1]
     cutter = segmented.Cutter(size, 0, count)
-    for rows in _chunks(reduction, inputs, 0, inputs.labels.size):
-        yield from cutter.cut(rows, (), baseline, rows.labels.size)
+    step = rows_at_a_time(reduction, count, len(inputs.feature_names))
+    for rows in _cut(inputs, 0, inputs.labels.size, size):
+        yield from cutter.cut(rows, (), baseline, step)
     yield from cutter.rest()
 
 
 def _cells(matrix: Any, rows: slice) -> Cells:
     """The features of some rows, checked."""
     if isinstance(matrix, np.ndarray):
-        found = Cells(*cells.of_matrix(_dense(matrix, rows)))
+        found = Cells.of_dense(_dense(matrix, rows))
     else:
         found = Cells(*cells.of_sparse(*_sparse(matrix, rows)))
     bad = cells.first_outside(found.values, -LARGEST, LARGEST)

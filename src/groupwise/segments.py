@@ -124,10 +124,19 @@ def owned(array: Any) -> Any:
     return array if array.flags.c_contiguous and array.flags.writeable else array.copy()
 
 
+class _Lent:
+    """An array that others share, as kernels take it that only read: without a copy of it."""
+
+    def __init__(self, array: Vector) -> None:
+        self.array = array
+        there = {"data": (array.ctypes.data, False)}
+        self.__array_interface__ = dict(array.__array_interface__) | there
+
+
 def _own(chunk: Chunk) -> Chunk:
-    cells = Cells(*map(owned, chunk.cells))
-    if cells.indices.size < cells.values.size:  # see Segment.packed
-        cells = cells._replace(indices=np.zeros(cells.values.size, dtype=np.int64))
+    indptr, indices, values, full = chunk.cells
+    read = values if values.flags.writeable else np.asarray(_Lent(values))
+    cells = Cells(owned(indptr), owned(indices), read, owned(full))
     arrays = map(owned, (*chunk[1:5], chunk.logged))
     indptr, groups, weights, labels, logged = arrays
     return Chunk(cells, indptr, groups, weights, labels, chunk.features, logged)

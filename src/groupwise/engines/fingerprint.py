@@ -12,7 +12,7 @@ import numpy as np
 
 from groupwise import __version__
 from groupwise.arrays import Vector
-from groupwise.kernels.cells import Cells, of_matrix
+from groupwise.kernels.cells import Cells
 from groupwise.kernels.schedule import compress
 from groupwise.layers import reduction_for
 from groupwise.losses import Square
@@ -65,7 +65,7 @@ def _stream() -> list[Vector]:
     found: list[Outcome] = []
     names = tuple(f"x{i}" for i in range(FEATURES))
     indptr, groups, weights = compress(members)
-    chunk = Chunk(Cells(*of_matrix(x)), indptr, groups, weights, y, names, np.zeros((ROWS, 0)))
+    chunk = Chunk(Cells.of_dense(x), indptr, groups, weights, y, names, np.zeros((ROWS, 0)))
     Stream(reduction, everybody.size - 1, 0, 1).run([chunk], found.append)
     table = regret_table(reduction, ["a", "b", "always_on"], FEATURES, ROWS)
     figures = [[row["regret"], row["certificate"]] for row in table]

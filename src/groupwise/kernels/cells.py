@@ -102,13 +102,23 @@ class Cells(NamedTuple):
     """Row t has the values ``values[indptr[t]:indptr[t + 1]]``.
 
     Their positions stand at the same places of ``indices``, unless the row is ``full``: then they
-    are 0, 1, 2, …, and there are zeros among them.
+    are 0, 1, 2, …, and there are zeros among them. Where all rows are, there may be no ``indices``.
     """
 
     indptr: Index
     indices: Index
     values: Vector
     full: Flags
+
+    @staticmethod
+    def of_dense(matrix: Vector) -> "Cells":
+        """Those of a matrix, whose own memory they are where they would be the same."""
+        if not (matrix.flags.writeable and is_whole(matrix)):
+            return Cells(*of_matrix(matrix))
+        rows, columns = matrix.shape
+        none = np.zeros(0, dtype=np.int64)
+        indptr = columns * np.arange(rows + 1, dtype=np.int64)
+        return Cells(indptr, none, matrix.reshape(-1), np.ones(rows, dtype=np.bool_))
 
     def part(self, start: int, stop: int) -> "Cells":
         """Some of the rows."""
@@ -128,6 +138,26 @@ class Cells(NamedTuple):
         """The row and column of a value."""
         row = int(np.searchsorted(self.indptr, place, "right")) - 1
         return row, int(place - self.indptr[row] if self.full[row] else self.indices[place])
+
+
+@lean
+def is_whole(matrix):
+    """Are all rows of a matrix full, and to the last column, and are these whole vectors?"""
+    rows, columns = matrix.shape
+    if columns != padded(columns):
+        return False
+    for t in range(rows):
+        last = columns - 1
+        while last >= 0 and matrix[t, last] == 0.0:
+            last -= 1
+        if padded(last + 1) < columns:
+            return False
+        count = 0
+        for j in range(columns):
+            count += matrix[t, j] != 0.0
+        if not is_full(count, last):
+            return False
+    return True
 
 
 @compiled

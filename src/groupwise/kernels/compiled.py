@@ -1,7 +1,7 @@
 """How kernels are compiled: cached on disk, and without the interpreter's lock."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from threading import Lock
 from typing import Any
 
@@ -119,4 +119,9 @@ def ready(functions: dict[Any, tuple[Any, ...]]) -> list[Any]:
     """Functions for one signature each, which do not look at the types of arguments again."""
     if INTERPRETED:
         return list(functions)
-    return [function.compile(signature) for function, signature in functions.items()]
+    return [_ready(*one) for one in functions.items()]
+
+
+@cache
+def _ready(function: Any, signature: tuple[Any, ...]) -> Any:
+    return function.compile(signature)
