@@ -11,6 +11,7 @@ import platform
 import resource
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -292,26 +293,36 @@ def segments() -> list[Measured]:
 
 
 def audit() -> Measured:
-    """Logged predictions audited by sums against the replay that brings the same figures."""
-    import polars
+    """Logged predictions audited by `compare --segment` against the replay that `compare` does."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
 
-    rows, rng = 20_000, np.random.default_rng(0)
+    from groupwise.files.audit import audit as added
+    from groupwise.files.plan import planned
+    from groupwise.files.run import compare
+    from groupwise.files.segments import Asked
+
+    rows, rng = 100_000, np.random.default_rng(0)
     X = {f"x{k}": rng.normal(size=rows) for k in range(12)}
-    frame = polars.DataFrame({**X, "city": rng.choice([f"c{k}" for k in range(8)], rows)})
     label = np.clip(0.5 + 0.1 * X["x0"] + 0.05 * rng.normal(size=rows), 0.0, 1.0)
-    frame = frame.with_columns(y=label, mine=np.clip(label + 0.1 * X["x1"], 0.0, 1.0))
-    groups = [gw.by("city"), gw.cut("x2", [-1.0, 0.0, 1.0])]
-
-    def replayed() -> Any:
-        model = gw.Groupwise(groups, experts=["mine"])
-        model.replay(frame, "y", jobs=1)
-        return model.regret()
-
-    def added() -> Any:
-        return gw.Sums(groups, predictions=["mine"]).add(frame).regret("mine")
-
-    slow, quick = best_of(3, replayed, added)
-    how = f"{per_row(slow, rows)} and {per_row(quick, rows)}"
+    mine = np.clip(label + 0.1 * X["x1"], 0.0, 1.0)
+    city = rng.choice([f"c{k}" for k in range(8)], rows)
+    table, asked = pa.table({**X, "city": city, "y": label, "mine": mine}), Asked(20_000, jobs=1)
+    settings: Any = {"target": "y", "groups": "city"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        parquet.write_table(table, path, row_group_size=20_000)
+        with (
+            planned(str(path), None, ["mine"], **settings) as (found, plan),
+            planned(str(path), None, ["mine"], hinges=False, **settings) as (same, plain),
+        ):
+            slow, quick, fewer = best_of(
+                2,
+                lambda: compare(found, plan, None, 1, progress=False),
+                lambda: added(found, plan, asked, progress=False),
+                lambda: compare(same, plain, None, 1, progress=False),
+            )
+    how = f"{per_row(slow, rows)} and {per_row(quick, rows)}; --no-hinges {per_row(fewer, rows)}"
     return Measured("audit by sums against a replay", slow / quick, 5.0, True, "×", how)
 
 
