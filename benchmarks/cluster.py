@@ -137,15 +137,9 @@ def estimate() -> bool:
             path = table(Path(folder) / f"{width}.parquet", rows, width)
             with planned(str(path), target="y", groups="g", hinges=False) as (found, plan):
                 asked = Asked(segment, jobs=1)
-                segments.run(
-                    plan.model(),
-                    found,
-                    plan,
-                    asked,
-                    Path(folder) / f"w{width}",
-                    progress=False,
-                    most=2,
-                )
+                # Once whole: a fresh machine's memory costs more when it is first touched.
+                warm = Path(folder) / f"w{width}"
+                segments.run(plan.model(), found, plan, asked, warm, progress=False)
                 guess = estimated(found, plan, asked, 1).cpu
                 start = time.process_time()
                 segments.run(

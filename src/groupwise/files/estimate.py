@@ -2,8 +2,9 @@
 
 The tasks of a few short segments, of two lengths, are run one after another and timed. Of every
 kind of task that gives a line, seconds = a + b · rows: reading, learning and settling grow with the
-rows, the sums of a segment with the square of the features. The rest is arithmetic: how many
-segments there are, which tasks wait for the ones before them, and what each hands on.
+rows, the sums of a segment with the square of the features. The first segment takes longer, as
+nobody has looked through it before. The rest is arithmetic: how many segments there are, which
+tasks wait for the ones before them, and what each hands on.
 """
 
 import pickle
@@ -15,18 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from groupwise.engines.ray import size_of
 from groupwise.files import segments
 from groupwise.files.plan import Plan
 from groupwise.files.scan import Scan
 from groupwise.files.segments import Asked
 
-PROBE, SHORTER = 16_384, 4
+PROBE, SHORTER = 32_768, 4
 """Rows of the segments that are tried, and how many times shorter others are."""
 TRIED = 4
-"""Segments of each length; the first is left out, in which everything is new."""
+"""Segments of each length; the first, in which everything is new, is another matter."""
 CHAINS: Mapping[str, tuple[str, ...]] = {
     "settling in order (aggregator and books)": ("settle_of",),
     "what learners begin with": ("follow",),
@@ -75,7 +74,8 @@ def bytes_of(value: Any) -> int:
 class Estimate:
     """What a run costs: seconds of one core, bytes, and what all others wait for.
 
-    ``seconds`` and ``bytes`` are those of one segment, by kind of task.
+    ``seconds`` and ``bytes`` are those of one segment, by kind of task; ``more`` are the seconds
+    that the first one takes beyond them.
     """
 
     rows: int
@@ -84,11 +84,12 @@ class Estimate:
     seconds: Mapping[str, float]
     bytes: Mapping[str, float]
     in_order: bool
+    more: float = 0.0
 
     @property
     def cpu(self) -> float:
         """Seconds of one core, in all."""
-        return self.segments * sum(self.seconds.values())
+        return self.segments * sum(self.seconds.values()) + self.more
 
     @property
     def chain(self) -> tuple[str, float]:
@@ -155,6 +156,8 @@ def estimate(found: Scan, plan: Plan, asked: Asked, workers: int) -> Estimate:
     count = -(-found.rows // asked.segment)
     rows = found.rows / count
     tasks = watches[long].seconds
+    others = [one for task in ("scout", "encode") for one in (tasks.get(task) or [0.0])[-1:]]
+    first = tasks["encode"][0] - sum(others)  # nobody has looked through its rows before
     return Estimate(
         rows=found.rows,
         segments=count,
@@ -162,6 +165,7 @@ def estimate(found: Scan, plan: Plan, asked: Asked, workers: int) -> Estimate:
         seconds={task: _line(watches, "seconds", task, rows) for task in tasks},
         bytes={task: _line(watches, "bytes", task, rows) for task in tasks},
         in_order=plan.model().makes_features,
+        more=max(0.0, first) * rows / long,
     )
 
 
@@ -180,7 +184,7 @@ def _line(watches: Mapping[int, Watch], what: str, task: str, rows: float) -> fl
     points = []
     for size, watch in watches.items():
         values = getattr(watch, what).get(task, [0.0])
-        points.append((size, float(np.median(values[1:] or values))))
+        points.append((size, float(min(values[1:] or values))))  # others were disturbed
     (short, low), (long, high) = points[0], points[-1]
     slope = max(0.0, (high - low) / (long - short)) if long > short else 0.0
     return max(0.0, high + slope * (rows - long))
