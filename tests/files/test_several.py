@@ -388,3 +388,19 @@ def test_what_there_can_be_no_model_for_each_of(tmp_path, monkeypatch):
         run_by(job._replace(data=("-",), column="city"), "local", print)
     done = run_by(job._replace(column="city"), "local", print)
     assert sum(one.rows for one in done) == 900
+
+
+def test_an_audit_says_which_row(tmp_path):
+    frame = people().with_columns(theirs=pl.lit(20.0))
+    huge = pl.when(pl.arange(0, 500) == 333).then(1e200).otherwise("theirs")
+    parts = [
+        written(frame[:400], tmp_path / "0.parquet"),
+        written(frame[400:].with_columns(theirs=huge), tmp_path / "1.parquet"),
+    ]
+    said = r"Row 334 of .*1\.parquet: .*too large.* Take such"
+    with (
+        planned(parts, predictions=["theirs"], target="pay") as (found, plan),
+        pytest.raises(gw.GroupwiseError, match=said),
+    ):
+        audit(found, plan, Asked(170, jobs=2), tmp_path / "out", progress=False)
+    assert not (tmp_path / "out").exists()

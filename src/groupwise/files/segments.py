@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from groupwise.regret.table import RegretTable
 
 FOLDER, UNFINISHED = "predictions", ".part-"
+INSTEAD = "Take such rows out of the files, or leave out --segment."
 AHEAD = 2
 """Segments per worker that are on their way at once."""
 
@@ -214,7 +215,7 @@ def run(
 
         everything = range(1, found.rows + 1)  # numbers that take no room
         bar = progress_bar(found.rows, "predict and learn", progress)
-        with in_file(found.source, everything), bar as advance:
+        with in_file(found.source, everything, INSTEAD), bar as advance:
             for told in in_turn(engine, submitted(), AHEAD):
                 outcome.rows += told.rows
                 outcome.learned += told.learned
