@@ -196,6 +196,18 @@ def test_an_error_leaves_the_model_as_it_was():
     assert all(np.array_equal(before[1][name], after[1][name]) for name in before[1])
 
 
+@pytest.mark.parametrize("segment", [1, 7, 20, 25])
+def test_segments_that_nobody_is_awake_in(segment):
+    """Before the first group, and between others."""
+    rows = frame(60).select("sex", "x", "y")
+    absent = ((polars.arange(0, 60) < 20) | (polars.arange(0, 60) // 20 == 2)).alias("absent")
+    rows = rows.with_columns(sex=polars.when(absent).then(None).otherwise("sex"))
+    plain, cut = (gw.Groupwise([gw.by("sex")], always_on=False) for _ in range(2))
+    one, other = plain.replay(rows, "y"), cut.replay(rows, "y", segment=segment)
+    assert np.abs(one.prediction - other.prediction).max() <= WELL
+    assert cut.group_names == plain.group_names
+
+
 class Mean:
     """A learner of one's own."""
 

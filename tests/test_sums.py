@@ -183,3 +183,31 @@ def test_errors_say_what_to_do_and_leave_the_sums():
     text = narrow.empty().add(few.with_columns(x=polars.col("x").cast(polars.String)).head(4))
     with pytest.raises(gw.errors.FeatureError, match="'x'"):
         narrow.empty().add(few) + text
+
+
+def test_rows_that_nobody_is_awake_for():
+    rows = rows_of(6).with_columns(sex=polars.lit(None, polars.String))
+    sums = gw.Sums([gw.by("sex")], loss=SQUARE, always_on=False, predictions=["mine"])
+    sums.add(rows)
+    assert (sums.rows, sums.regret("mine").rows) == (6, [])
+    whole = sums + sums.empty().add(rows_of(6))
+    assert whole.regret("mine").rows == sums.empty().add(rows_of(6)).regret("mine").rows
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"predictions": "mine"}, "list of columns"),
+        ({"predictions": ["y"]}, "is the label"),
+        ({"groups": gw.by("sex")}, "a list of group declarations"),
+    ],
+)
+def test_what_sums_cannot_be_of(about, said):
+    with pytest.raises(gw.GroupwiseError, match=said):
+        gw.Sums(**{"groups": GROUPS, **about})
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_prediction_that_is_too_large():
+    with pytest.raises(gw.errors.FeatureError, match="too large"):
+        empty().add(rows_of(5).with_columns(mine=1e200))

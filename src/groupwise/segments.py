@@ -209,7 +209,7 @@ def add_up(parts: Parts, segment: Segment) -> Added:
     chunks = [(chunk.groups, chunk.weights) for chunk in segment.rows]
     groups = np.concatenate([one for one, _ in chunks])
     weights = np.concatenate([one for _, one in chunks])
-    plain: Any = np.bincount(groups, weights, segment.groups)
+    plain: Vector = np.bincount(groups, weights, segment.groups).astype(np.float64)
     recorder.begin(plain)
     slots = np.full(segment.groups, -1, dtype=np.int32)
     for chunk in segment.chunks():
@@ -259,7 +259,7 @@ def learn(parts: Parts, begin: Beginnings, segment: Segment) -> Learned:
     crew = Crew(crew.banks, parts.loss, parts.intercept, parts.always_on, Recorder())
     reduction.banks[0] = crew
     awake = segment.awake()
-    reduction.state.reserve(np.array([segment.groups - 1]), 0)
+    reduction.state.reserve(np.arange(segment.groups)[-1:], 0)  # there may be none yet
     beginnings.take_up(crew, awake, begin, calm=True)
     stream = Stream(reduction, segment.baseline, segment.number, 1)
     stream.first = segment.origin

@@ -87,7 +87,13 @@ class Sums:
                 "What makers make of rows depends on the rows before, so that it does not add up: "
                 "make these columns first, or replay a model."
             )
-        declarations = tuple(groups)
+        if isinstance(predictions, str):
+            raise ConfigurationError(
+                f"predictions is a list of columns: [{predictions!r}], not {predictions!r}."
+            )
+        if target in predictions:
+            raise ConfigurationError(f"{target!r} is the label, and cannot be a prediction of it.")
+        declarations = tuple(groups) if isinstance(groups, (list, tuple)) else groups
         self.target, self.predictions = target, tuple(predictions)
         self._about = (
             *(declarations, features, self.loss, target, self.predictions),
@@ -147,7 +153,10 @@ class Sums:
         losses = self._losses(rows)
         entries = np.repeat(np.arange(rows.labels.size), np.diff(rows.member_indptr))
         columns = [np.ones(rows.labels.size), *losses.T]
-        more = [np.bincount(rows.groups, rows.weights * c[entries], count) for c in columns]
+        more = [
+            np.bincount(rows.groups, rows.weights * c[entries], count).astype(np.float64)
+            for c in columns
+        ]
         nothing = np.zeros(0)
         segment = Segment((rows,), 0, 0, -1, count, np.zeros(0, dtype=np.int64), nothing, STEP)
         added = add_up(self._parts(), segment)
@@ -165,7 +174,8 @@ class Sums:
         return Parts(None, (), nobody, self.loss, *settings, offset)
 
     def _losses(self, rows: Chunk) -> Vector:
-        losses: Vector = (rows.logged - rows.labels[:, None]) ** 2
+        with np.errstate(over="ignore"):
+            losses: Vector = (rows.logged - rows.labels[:, None]) ** 2
         if not np.isfinite(losses).all():
             row, column = np.argwhere(~np.isfinite(losses))[0].tolist()
             name = self.predictions[column]

@@ -9,7 +9,7 @@ import pytest
 import groupwise as gw
 from groupwise.engines import checked_engine, each, opened
 from groupwise.engines.fingerprint import fingerprint
-from groupwise.engines.ray import disagreement, size_of
+from groupwise.engines.ray import RayEngine, disagreement, size_of
 from groupwise.errors import ConfigurationError, EngineError, LabelError
 from tests.engines import tasks
 
@@ -63,6 +63,25 @@ def test_nobody_answers(address, said):
     pytest.importorskip("ray")
     with pytest.raises(EngineError, match=said) as raised, opened(address):
         pass
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (ConnectionError("gone\nand more"), EngineError, "connection .* was lost: gone"),
+        (OSError(28, "No space left on device"), OSError, "No space left"),
+    ],
+)
+def test_errors_in_one_line(error, kind, said):
+    """A cluster that is lost; and a task that cannot write, which is no matter of the cluster."""
+    ray = pytest.importorskip("ray")
+    engine = object.__new__(RayEngine)
+    engine._ray = ray
+    if kind is OSError:
+        error = ray.exceptions.RayTaskError("write", "a\ntraceback", error).as_instanceof_cause()
+    with pytest.raises(kind, match=said) as raised, engine._told():
+        raise error
     assert "\n" not in str(raised.value)
 
 

@@ -1,6 +1,7 @@
 """Several files as one: the rows of one file, cut anywhere; and what is refused."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,10 @@ import pyarrow.dataset
 import pytest
 
 import groupwise as gw
+from groupwise.engines import LocalEngine
 from groupwise.errors import DataError
 from groupwise.files.audit import audit
-from groupwise.files.by import Job, run_by
+from groupwise.files.by import LONGEST, Job, folder_of, run_by
 from groupwise.files.plan import planned
 from groupwise.files.ranges import ranges, units_of
 from groupwise.files.run import run, run_in_segments
@@ -268,3 +270,137 @@ def test_an_audit_by_sums(tmp_path):
         assert row["best_loss"] == pytest.approx(best, rel=1e-9)
     kept = json.loads((tmp_path / "out" / "compare.json").read_text("utf-8"))
     assert list(kept["rows"]) == ["theirs"]
+
+
+class Meanwhile(LocalEngine):
+    """Threads, beside which something happens before the second segment is read."""
+
+    def __init__(self, what):
+        super().__init__(1)
+        self.what, self.reads = what, 0
+
+    def submit(self, function, *arguments):
+        self.reads += function.__name__ == "read"
+        if self.reads == 2:
+            self.reads += 1
+            self.what()
+        return super().submit(function, *arguments)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [(slice(100), "changed"), (slice(None), "changed"), (slice(200), "changed"), (None, "gone")],
+)
+def test_files_that_change_meanwhile(tmp_path, kind, begun, rows, said):
+    """Fewer rows, more, or others between the first pass and the run, or in it: one line."""
+    first, *others = cut(tmp_path, kind)
+
+    def change():
+        if rows is None:
+            os.unlink(first)
+            return
+        written(people(seed=2)[rows], Path(first))
+        os.utime(first, (0, 0))
+
+    with planned([first, *others], target="pay") as (found, plan):
+        if not begun:
+            change()
+        asked = Asked(90, Meanwhile(change if begun else int))
+        with pytest.raises(DataError, match=said) as raised:
+            run_in_segments(found, plan, tmp_path / "out", asked, progress=False)
+    assert "\n" not in str(raised.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_is_none_any_more(tmp_path):
+    """What is wrong with it is said, and not that the folder of results cannot be written to."""
+    first, *others = cut(tmp_path, "parquet")
+    with planned([first, *others], target="pay") as (found, plan):
+        stamp = os.stat(first)
+        Path(first).write_bytes(b"x" * stamp.st_size)
+        os.utime(first, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+        with pytest.raises(DataError, match="Cannot read"):
+            run_in_segments(found, plan, tmp_path / "out", Asked(90, jobs=1), progress=False)
+
+
+def test_tasks_know_where_files_lie(tmp_path, monkeypatch):
+    """Workers do not begin in the folder of who starts the run."""
+    cut(tmp_path, "parquet")
+    monkeypatch.chdir(tmp_path)
+    with planned("[0-9].parquet", target="pay") as (found, _):
+        every = list(ranges(units_of(found), 300))
+        monkeypatch.chdir("/")
+        assert [sum(len(table) for table, _ in one.chunks()) for one in every] == [300] * 3
+
+
+def test_files_given_twice(tmp_path, monkeypatch):
+    first, *_ = cut(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for names in ([f"{tmp_path}/*.csv", first], ["0.csv", f"file://{first}"], ["0.csv", "./0.csv"]):
+        with pytest.raises(DataError, match=r"0\.csv is given twice"):
+            named(names)
+
+
+def test_objects_that_lack_a_field(tmp_path):
+    """Fields that only some files have, of which a segment has some of both."""
+    rows = people(60).to_dicts()
+    for k in range(2):
+        some = [{**row, f"more{k}": 1.5 * i} for i, row in enumerate(rows[k * 30 : k * 30 + 30])]
+        text = "".join(json.dumps(row) + "\n" for row in some)
+        (tmp_path / f"{k}.jsonl").write_text(text)
+    with planned(f"{tmp_path}/*.jsonl", target="pay") as (found, plan):
+        run_in_segments(found, plan, tmp_path / "out", Asked(40, jobs=1), progress=False)
+    model = gw.load(tmp_path / "out" / "model.gw")
+    assert {"more0", "more1"} <= {*model.feature_names}
+
+
+def test_predictions_that_a_killed_worker_left(tmp_path):
+    first, *_ = cut(tmp_path, "parquet")
+
+    def leave():
+        (place,) = tmp_path.glob(".groupwise-*/predictions")
+        (place / ".part-0123").write_bytes(b"half")
+
+    with planned(first, target="pay") as (found, plan):
+        asked = Asked(90, Meanwhile(leave))
+        run_in_segments(found, plan, tmp_path / "out", asked, progress=False)
+    names = {one.name for one in (tmp_path / "out" / "predictions").iterdir()}
+    assert names == {f"part-{k:012d}.parquet" for k in (0, 90, 180)}
+
+
+def test_folders_of_values(tmp_path):
+    long = ["é" * 200, "é" * 201]
+    assert len({folder_of("city", one) for one in long}) == 2
+    assert all(len(folder_of("city", one)) == LONGEST for one in long)
+    names = [folder_of("city", one) for one in ("..", "a/b", "../../x", "\n")]
+    assert names == ["city=..", "city=a%2Fb", "city=..%2F..%2Fx", "city=%0A"]
+
+
+def test_what_there_can_be_no_model_for_each_of(tmp_path, monkeypatch):
+    cut(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    job = Job(("*.csv",), None, {"target": "pay"}, "pay", tmp_path / "o", 1)
+    with pytest.raises(DataError, match="'pay' is the label"):
+        run_by(job, "local", print)
+    with pytest.raises(DataError, match="a pipe gives them once"):
+        run_by(job._replace(data=("-",), column="city"), "local", print)
+    done = run_by(job._replace(column="city"), "local", print)
+    assert sum(one.rows for one in done) == 900
+
+
+def test_an_audit_says_which_row(tmp_path):
+    frame = people().with_columns(theirs=pl.lit(20.0))
+    huge = pl.when(pl.arange(0, 500) == 333).then(1e200).otherwise("theirs")
+    parts = [
+        written(frame[:400], tmp_path / "0.parquet"),
+        written(frame[400:].with_columns(theirs=huge), tmp_path / "1.parquet"),
+    ]
+    said = r"Row 334 of .*1\.parquet: .*too large.* Take such"
+    with (
+        planned(parts, predictions=["theirs"], target="pay") as (found, plan),
+        pytest.raises(gw.GroupwiseError, match=said),
+    ):
+        audit(found, plan, Asked(170, jobs=2), tmp_path / "out", progress=False)
+    assert not (tmp_path / "out").exists()

@@ -5,11 +5,14 @@
 After a label: for every group whose certificate is proved, the true regret (what the plays lost,
 less what the best linear model of the group did, in whole numbers) is at most the certificate, up
 to 1e-9 (1 + Σ w y²) in squares of the range; best_loss is right up to 1e-9 Σ w y² + 1e-6 best.
-Every prediction is finite and in range, and so is all that a snapshot holds.
+Every prediction is finite and in range, and so is all that a snapshot holds. Some streams are then
+played again in segments, with the same labels, and the same is claimed of that.
 """
 
+import copy
 import io
 import math
+import pickle
 import tempfile
 import zipfile
 from fractions import Fraction
@@ -18,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars
 
 import groupwise as gw
 from tests.fuzz import draws
@@ -33,7 +37,7 @@ GROUPS = 8
 PROVED = ("proved", "loose")
 CLAIMED = (*PROVED, "vacuous")
 """The statuses under which the best loss must be right."""
-DATE = "when"
+DATE, TARGET = "when", "the label"
 SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())
 MAY_BE_NAN = {"ledger.baseline_loss.npy", "recalibration.ledger.baseline_loss.npy"}
 """Where nobody is always on there is no baseline."""
@@ -368,16 +372,7 @@ class Trial:
         """Give a ticket its label, and note the round."""
         now = ticket if self.linear else said_now(self.model, ticket)
         self.model.learn(ticket, label)
-        loss = self.loss
-        if self.model.play == "sample":
-            advice, odds = loss.decode_many(ticket.play.advice), ticket.play.probabilities
-            each = [loss_of(loss, float(a), label) for a in advice.ravel()]
-            chances = odds.ravel().tolist()
-            lost = math.fsum(c * one for c, one in zip(chances, each, strict=True) if c > 0.0)
-        elif isinstance(loss, gw.losses.Log) and ticket.play.advice.size:
-            lost = lost_by_pair(ticket.play, label)
-        else:
-            lost = loss_of(loss, ticket.prediction, label)
+        loss, lost = self.loss, self.lost(ticket, label)
         row = self.stream.defined(ticket)
         power = (label / (loss.high - loss.low)) ** 2
         own = now.advice.shape[-1] - len(self.model.experts) if now.advice.ndim > 1 else 1
@@ -387,6 +382,18 @@ class Trial:
             sums = weight, row, label, power, lost, each[:own], each[own:]
             self.books.setdefault(name, Books()).add(*sums)
         self.settled += 1
+
+    def lost(self, ticket, label):
+        """What was lost in a round, in expectation over the play's draw."""
+        loss = self.loss
+        if self.model.play == "sample":
+            advice, odds = loss.decode_many(ticket.play.advice), ticket.play.probabilities
+            each = [loss_of(loss, float(a), label) for a in advice.ravel()]
+            chances = odds.ravel().tolist()
+            return math.fsum(c * one for c, one in zip(chances, each, strict=True) if c > 0.0)
+        if isinstance(loss, gw.losses.Log) and ticket.play.advice.size:
+            return lost_by_pair(ticket.play, label)
+        return loss_of(loss, ticket.prediction, label)
 
     def check(self):
         """Every claim of the regret table, now."""
@@ -536,9 +543,11 @@ def play(draw, found, kinds, trial_of):
         found.count("configurations refused")
         return
     trial, labels = trial_of(stream, found), Labels(draw, stream.table)
+    segment = draws.segment(draw, stream.rows)
     late = draws.choose(draw, [0.0, 0.5, 0.9], [4, 1, 1])
     often = draws.choose(draw, [1.0, 0.05, 0.0], [0.3, 4, 4])
     outstanding: list[Any] = []
+    rounds: list[Any] = []
     span = stream.loss.high - stream.loss.low
     for t in range(stream.rows):
         ticket = trial.predict(t)
@@ -547,7 +556,8 @@ def play(draw, found, kinds, trial_of):
         label = stream.loss.low + span * labels(ticket, stream.loss, t)
         outstanding.append((ticket, min(max(label, stream.loss.low), stream.loss.high)))
         while outstanding and draw.random() >= late:
-            trial.settle(*outstanding.pop(int(draw.integers(len(outstanding)))))
+            rounds.append(outstanding.pop(int(draw.integers(len(outstanding)))))
+            trial.settle(*rounds[-1])
             if draw.random() < often:
                 trial.check()
     for place in draw.permutation(len(outstanding)).tolist():
@@ -556,6 +566,45 @@ def play(draw, found, kinds, trial_of):
     if draw.random() < 0.2 and stream.can_be_saved:
         check_state(stream.model, found, trial.describe())
     found.count("labels", trial.settled)
+    comparable = trial.linear and late == 0.0 and 0.0 < unit_of(stream.loss) < math.inf
+    if segment and rounds and comparable:
+        in_segments(draw, trial, trial_of, rounds, segment)
+
+
+def in_segments(draw, trial, trial_of, rounds, segment):
+    """The same rows and labels in segments, by a model that also learns in loops and is copied."""
+    stream, found, model = trial.stream, trial.found, gw.Groupwise(**trial.stream.options)
+    at = draws.choose(draw, ["stream", "segment"])
+    told = [{**ticket.row, TARGET: label} for ticket, label in rounds]
+    rows = polars.DataFrame(told, infer_schema_length=None)
+    lost: list[float] = []
+    while len(lost) < len(rounds):
+        start = len(lost)
+        if draw.random() < 0.3:
+            row, label = rounds[start][0].row, rounds[start][1]
+            ticket = model.predict(row)
+            model.learn(ticket, label)
+            lost.append(trial.lost(ticket, label))
+        else:
+            stop = len(rows) if draw.random() < 0.5 else int(draw.integers(start, len(rows))) + 1
+            about = {"segment": segment, "aggregators_at": at, "jobs": int(draw.integers(1, 3))}
+            try:
+                result = model.replay(rows[start:stop], TARGET, **about)
+            except gw.errors.ConfigurationError:
+                found.count("segments refused")
+                return
+            lost += (result.expected_loss / unit_of(stream.loss)).tolist()
+        if draw.random() < 0.2:
+            model = pickle.loads(pickle.dumps(model))
+    again = trial_of(stream, found)
+    again.model, again.settled, again.books = model, len(rounds), copy.deepcopy(trial.books)
+    for books in again.books.values():
+        books.lost = []
+    for (ticket, _), one in zip(rounds, lost, strict=True):
+        for name, weight in ticket.groups.items():
+            again.books[name].lost.append(weight * one)
+    again.check()
+    found.count(f"in segments, aggregators at {at}")
 
 
 if __name__ == "__main__":

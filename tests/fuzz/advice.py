@@ -4,11 +4,11 @@
 
 Clipped to the label range, advice is right up to 1e-7 of it: penalties from 1e-9 to 1e9, forward,
 forgetting, leaning to everybody, the learners by default, fractional weights, features up to 1e40,
-offsets up to 1e8, timestamps. A row that cannot be computed with is refused by an error that names
-its column. Where the definition itself moves by as much when the last bit of the features does,
-double precision cannot tell: such advice is counted, and is no violation. Counted apart is what is
-known to be missed: columns that depend on each other and are so large that the square root of the
-penalty is less than their last bit.
+offsets up to 1e8, timestamps; in one stretch and in segments of time. A row that cannot be computed
+with is refused by an error that names its column. Where the definition itself moves by as much when
+the last bit of the features does, double precision cannot tell: such advice is counted, and is no
+violation. Counted apart is what is known to be missed: columns that depend on each other and are so
+large that the square root of the penalty is less than their last bit.
 """
 
 from typing import NamedTuple
@@ -60,11 +60,11 @@ def case(draw, found):
     learners = [draws.ridge(draw) for _ in range(draws.choose(draw, [1, 2], [3, 1]))]
     if draw.random() < 0.15:
         learners = gw.learners.portfolio(gw.losses.Square())
-    found.about = ", ".join(table)
+    segment = draws.segment(draw, rows)
+    found.about = ", ".join(table) + (f"; segments of {segment}" if segment else "")
+    loss = gw.losses.Square(low, high)
     try:
-        result = gw.replay(
-            x, y, members, learner=learners, loss=gw.losses.Square(low, high), jobs=1
-        )
+        result = gw.replay(x, y, members, learner=learners, loss=loss, jobs=1, segment=segment)
     except gw.errors.FeatureError:
         found.count("refused")
         return

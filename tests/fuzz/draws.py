@@ -236,6 +236,12 @@ def windows(options):
     return False if chance or seed % 4 else gw.Windows(1 << seed // 4 % 3)
 
 
+def segment(draw, rows):
+    """The rows of a segment, in one stream of three, else None; nothing else is drawn otherwise."""
+    (aside,) = draw.spawn(1)
+    return choose(aside, [None, 1, 2, 7, 31, rows, 2 * rows], [10, 1, 1, 1, 1, 0.5, 0.5])
+
+
 class Mean:
     """A learner in Python: the mean of the labels so far."""
 

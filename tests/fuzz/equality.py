@@ -5,7 +5,8 @@
 The loop is compared with replays of whole frames and of pieces, with one thread and with two, with
 loops and replays in turn, through files, pickles and copies, and with questions in between: text
 whose levels appear, rows that nobody is awake for, columns that come in mid-stream, features up to
-1e40. Where labels come late or in part, or actions are played, loops are compared with loops.
+1e40. Replays in segments are compared with each other. Where labels come late or in part, or where
+actions are played, loops are compared with loops.
 """
 
 import copy
@@ -161,7 +162,7 @@ def through_file(model):
     """Saved and loaded."""
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         model.save(Path(folder) / "model.gw")
-        assigned = getattr(model, "assignment", None)
+        assigned = getattr(getattr(model, "model", model), "assignment", None)
         return gw.load(Path(folder) / "model.gw", learner=assigned and assigned.function)
 
 
@@ -207,7 +208,7 @@ def loop(model, pieces, disturb=None):
     """Round by round."""
     told = []
     for piece in pieces:
-        rows = dicts({name: values for name, values in piece.items() if name != TARGET})
+        rows = dicts(without_labels(piece))
         for row, label in zip(rows, piece[TARGET], strict=True):
             model = model if disturb is None else disturb(model, rows)
             ticket = model.predict(row)
@@ -221,11 +222,11 @@ def shown(prediction):
     return list(prediction.values()) if isinstance(prediction, dict) else prediction
 
 
-def replayed(model, pieces, frame, jobs, together):
+def replayed(model, pieces, frame, jobs, together, **about):
     """By replays: of all pieces in one call, or one after another."""
     frames = [frame(piece) for piece in pieces]
     if together:
-        return model, model.replay(frames, TARGET, jobs=jobs).prediction.tolist()
+        return model, model.replay(frames, TARGET, jobs=jobs, **about).prediction.tolist()
     return model, [
         p for one in frames for p in model.replay(one, TARGET, jobs=jobs).prediction.tolist()
     ]
@@ -235,7 +236,7 @@ def mixed(draw, model, pieces):
     """Loops and replays in turn, with disturbances in between."""
     told: list[float] = []
     for piece in pieces:
-        rows = dicts({name: values for name, values in piece.items() if name != TARGET})
+        rows = dicts(without_labels(piece))
         model = disturbed(draw, model, rows, 0.7)
         if draw.random() < 0.5:
             model, some = loop(model, [piece])
@@ -267,6 +268,29 @@ def frames_case(draw, found):
     }
     for name, way in ways.items():
         compare(found, name, (model, told), way(copy.deepcopy(fresh)))
+    segment = draws.segment(draw, len(told))
+    if segment:
+        segments_case(draw, found, fresh, stream, frame, segment)
+
+
+def segments_case(draw, found, fresh, stream, frame, segment):
+    """In segments: whatever the frames are that bring the rows, and how many threads there are."""
+    about = {"segment": segment, "aggregators_at": draws.choose(draw, ["stream", "segment"])}
+    try:
+        one = replayed(copy.deepcopy(fresh), stream.chunks, frame, 1, True, **about)
+    except gw.errors.ConfigurationError:
+        found.count("segments refused")
+        return
+    pieces = list(stream.pieces(draw))
+    twin = disturbed(draw, copy.deepcopy(fresh), dicts(without_labels(stream.chunks[0])))
+    other = replayed(twin, pieces, draws.choose(draw, FRAMES), 2, True, **about)
+    compare(found, f"segments of {segment}", one, other)
+    found.count("in segments")
+
+
+def without_labels(rows):
+    """{field: values} but for the label."""
+    return {name: values for name, values in rows.items() if name != TARGET}
 
 
 def compare(found, name, one, other):

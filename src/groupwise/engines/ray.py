@@ -9,6 +9,7 @@ same: a worker finds that out with a tiny stream before its first task.
 import logging
 import os
 import socket
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -113,7 +114,7 @@ class RayEngine:
             yield
         except errors.RayTaskError as error:
             cause = getattr(error, "cause", None)
-            if isinstance(cause, GroupwiseError):
+            if isinstance(cause, (GroupwiseError, OSError)):
                 raise cause from None
             raise
         except (errors.ObjectStoreFullError, errors.OutOfDiskError):
@@ -126,6 +127,11 @@ class RayEngine:
             raise EngineError(
                 "A node of the Ray cluster has run out of memory. Make segments shorter, or start "
                 "fewer workers on it (--num-cpus)."
+            ) from None
+        except ConnectionError as error:
+            raise EngineError(
+                f"The connection to the Ray cluster was lost: {_said(error)}. Is its head node "
+                "still there?"
             ) from None
         except errors.RayError as error:
             raise EngineError(
@@ -142,6 +148,8 @@ def connected(engine: str, jobs: int | None = None) -> Iterator[RayEngine]:
         import ray
     begun = not ray.is_initialized()
     if begun:
+        # Of tasks that wait for one that has failed, which says why itself.
+        os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
         _connect(ray, engine if engine.startswith("ray://") else os.environ.get(ADDRESS), jobs)
     try:
         yield RayEngine(ray)
@@ -157,7 +165,10 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
     elif address not in ("auto", "local"):
         _knock(address)
     try:
-        ray.init(address=address or "local", **quiet)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is wrong is said once
+            ray.init(address=address or "local", **quiet)
+        logging.getLogger("ray.util.client.logsclient").setLevel(logging.CRITICAL)
     except ImportError as error:
         raise EngineError(
             f"Cannot connect to {address}: {_said(error)}. pip install 'groupwise[ray]'."

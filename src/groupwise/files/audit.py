@@ -18,9 +18,10 @@ from groupwise.files import segments
 from groupwise.files.plan import Plan
 from groupwise.files.profile import Kind
 from groupwise.files.ranges import ranges, units_of
+from groupwise.files.rows import in_file
 from groupwise.files.scan import Scan
 from groupwise.files.segments import AHEAD, Asked, Job
-from groupwise.pipeline import in_turn
+from groupwise.pipeline import at_row, in_turn
 from groupwise.progress import progress_bar
 from groupwise.report.tables import json_text
 from groupwise.sums import Sums
@@ -29,9 +30,10 @@ from groupwise.writing import outputs
 COMPARISON = "compare.json"
 
 
-def add(sums: Sums, frame: pa.Table) -> Sums:
-    """The sums of the rows of a segment."""
-    return sums.empty().add(frame)
+def add(sums: Sums, frame: pa.Table, first: int) -> Sums:
+    """The sums of the rows of a segment that begins with this one."""
+    with at_row(first):
+        return sums.empty().add(frame)
 
 
 def counted(sums: Sums) -> int:
@@ -69,11 +71,14 @@ def audit(
         def submitted() -> Iterator[Any]:
             nonlocal total
             for rows in ranges(units_of(found), asked.segment):
-                one = engine.submit(add, sums, engine.submit(segments.read, given, rows))
+                frame = engine.submit(segments.read, given, rows)
+                one = engine.submit(add, sums, frame, rows.first)
                 total = engine.submit(operator.add, total, one)
                 yield engine.submit(counted, one)
 
-        with progress_bar(found.rows, "add up", progress) as advance:
+        everything = range(1, found.rows + 1)  # numbers that take no room
+        bar = progress_bar(found.rows, "add up", progress)
+        with in_file(found.source, everything, segments.INSTEAD), bar as advance:
             for rows in in_turn(engine, submitted(), AHEAD):
                 advance(rows)
         whole = engine.get(total)

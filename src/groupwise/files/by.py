@@ -1,5 +1,7 @@
 """A model for every value of a column: a plain map over the values, each a run of its own."""
 
+import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,15 +16,18 @@ from groupwise.engines import LOCAL, each, opened
 from groupwise.errors import DataError
 from groupwise.files import several
 from groupwise.files.plan import make_plan
+from groupwise.files.remote import is_url
 from groupwise.files.run import run
 from groupwise.files.scan import as_kind, scan, unknown_column
 from groupwise.files.settings import request_from
-from groupwise.files.source import Chunks, Source
+from groupwise.files.source import STANDARD_INPUT, Chunks, Source, is_read_once
 from groupwise.files.text import quoted, rows_in, shown
 from groupwise.report.tables import json_text
 from groupwise.writing import outputs
 
 VALUES = "by.json"
+LONGEST = 150
+"""Characters of a folder's name: file systems have at most 255, and some of them fewer."""
 MOST = 10_000
 """So many values may there be: each has a folder with a report."""
 
@@ -93,7 +98,7 @@ class Job(NamedTuple):
 
 def run_value(job: Job, value: str) -> Done:
     """A run over the rows with one value."""
-    folder = f"{quote(job.column, safe=' ')}={quote(value, safe=' ')}"
+    folder = folder_of(job.column, value)
     with planned(job, value) as (found, plan):
         finished = run(found, plan, job.out / folder, job.jobs, progress=False)
     row = finished.table["always_on"]
@@ -108,12 +113,24 @@ def run_value(job: Job, value: str) -> Done:
     )
 
 
+def folder_of(column: str, value: str) -> str:
+    """The name of a folder; one that is too long ends with a digest.
+
+    >>> folder_of("size", "1/2")
+    'size=1%2F2'
+    """
+    name = f"{quote(column, safe=' ')}={quote(value, safe=' ')}"
+    if len(name) <= LONGEST:
+        return name
+    digest = hashlib.sha256(f"{len(column)}={column}={value}".encode()).hexdigest()[:16]
+    return f"{name[: LONGEST - 1 - len(digest)]}-{digest}"
+
+
 @contextmanager
 def planned(job: Job, value: str) -> Iterator[Any]:
     """The plan for the rows with one value."""
-    options = dict(job.options)
-    table = options.pop("table", None)
-    request = request_from(job.config, **options)
+    table = job.options.get("table")
+    request = request_from(job.config, **_without_table(job.options))
     with several.opened(job.data, table, request.skip_bad) as whole:
         parts = whole.path, whole.format, whole.compressed, whole.origin
         name = f"{shown(whole.name)} where {shown(job.column)} = {shown(value)}"
@@ -126,6 +143,11 @@ def planned(job: Job, value: str) -> Iterator[Any]:
 
 def run_by(job: Job, engine: str, warn: Any) -> list[Done]:
     """A run for every value; all of them are put in place at the end, or none."""
+    if job.column == request_from(job.config, **_without_table(job.options)).target:
+        raise DataError(
+            f"{quoted(job.column)} is the label: it cannot be what there is a model for each of."
+        )
+    job = job._replace(data=tuple(map(_placed, several.named(job.data))))
     with several.opened(job.data, job.options.get("table")) as source:
         values, missing = values_of(source, job.column)
     if missing:
@@ -148,7 +170,20 @@ def run_by(job: Job, engine: str, warn: Any) -> list[Done]:
     return done
 
 
+def _without_table(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a plan is made from."""
+    return {name: value for name, value in options.items() if name != "table"}
+
+
+def _placed(name: str) -> str:
+    """A file by a name that holds everywhere, and that can be read again for every value."""
+    if name == STANDARD_INPUT or is_read_once(Path(name)):
+        raise DataError(
+            "--by reads the rows again for every value, and a pipe gives them once. Give a file."
+        )
+    return name if is_url(name) else os.path.abspath(name)
+
+
 def _inside(job: Job, out: Path, engine: str) -> Job:
     """The same, written elsewhere; on a cluster by one thread each."""
-    data = tuple(str(Path(one).resolve()) if Path(one).exists() else one for one in job.data)
-    return job._replace(out=out, data=data, jobs=job.jobs if engine == LOCAL else 1)
+    return job._replace(out=out, jobs=job.jobs if engine == LOCAL else 1)

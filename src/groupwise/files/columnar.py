@@ -97,7 +97,7 @@ def _given(
 
 def parquet(source: "Source", columns: Sequence[str] | None, group: int | None = None) -> "Chunks":
     """The rows of a Parquet file, or of one of its row groups."""
-    with _readable(source), opened_parquet(source) as file:
+    with opened_parquet(source) as file:
         names = _chosen(source, file.schema_arrow, columns)
         if not file.metadata.num_rows:
             raise _no_rows(source)
@@ -110,7 +110,7 @@ def parquet(source: "Source", columns: Sequence[str] | None, group: int | None =
 @contextmanager
 def opened_parquet(source: "Source") -> Iterator[Any]:
     """A Parquet file, wherever it lies."""
-    with ExitStack() as stack:
+    with _readable(source), ExitStack() as stack:
         place = stack.enter_context(source.raw()) if source.remote else source.path
         yield stack.enter_context(
             arrow_parquet.ParquetFile(place, pre_buffer=False)

@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from groupwise.errors import DataError
 from groupwise.files import columnar
 from groupwise.files.scan import Scan
 from groupwise.files.several import Several, files_of
 from groupwise.files.source import Chunks, Source
+from groupwise.files.text import shown
 from groupwise.files.unpacking import PARQUET
 
 
@@ -28,6 +30,7 @@ class Unit(NamedTuple):
 
     def chunks(self, columns: Sequence[str] | None) -> Chunks:
         """The rows, some at a time."""
+        self.source.check()
         if self.group is None:
             return self.source.chunks(columns)
         return columnar.parquet(self.source, columns, self.group)
@@ -69,7 +72,7 @@ class Range(Source):
         for unit in self.units:
             for table, _ in unit.chunks(columns):
                 names = names or table.column_names
-                yield table.select(names)
+                yield table if self.is_open else table.select(names)
 
 
 def _cut(tables: Iterator[pa.Table], skipped: int, rows: int) -> Iterator[pa.Table]:
@@ -87,12 +90,14 @@ def _cut(tables: Iterator[pa.Table], skipped: int, rows: int) -> Iterator[pa.Tab
 def units_of(found: Scan) -> list[Unit]:
     """What the files are made of, in the order of their rows."""
     units: list[Unit] = []
-    for place, source in enumerate(files_of(found.source)):
-        bare = replace(source, unread={})
+    whole = found.source
+    for place, source in enumerate(files_of(whole)):
+        # Workers may begin elsewhere.
+        bare = replace(source, unread={}, path=source.path.absolute())
+        bare.check()
         before = 0
+        rows = whole.counts[place] if isinstance(whole, Several) else found.rows
         if source.format != PARQUET:
-            whole = found.source
-            rows = whole.counts[place] if isinstance(whole, Several) else found.rows
             units.append(Unit(bare, None, 0, rows))
             continue
         with columnar.opened_parquet(source) as file:
@@ -101,6 +106,8 @@ def units_of(found: Scan) -> list[Unit]:
             if count:
                 units.append(Unit(bare, group, before, count))
             before += count
+        if before != rows:
+            raise DataError(f"{shown(source.name)} was changed while it was read. Begin again.")
     return units
 
 

@@ -23,6 +23,7 @@ from groupwise.files.source import Chunks, Source, column_of
 from groupwise.files.text import quoted, shown
 from groupwise.progress import progress_bar
 
+SKIP = "--skip-bad leaves such rows out."
 AT_MOST = 50_000
 """Rows at a time: what bounds the memory."""
 STRETCHES = 200
@@ -40,15 +41,18 @@ class Piece(NamedTuple):
 
 
 @contextmanager
-def in_file(source: Source, numbers: Any) -> Iterator[None]:
-    """Work on rows of these numbers; where one is refused, say which row of the file it is."""
+def in_file(source: Source, numbers: Any, instead: str = SKIP) -> Iterator[None]:
+    """Work on rows of these numbers; where one is refused, say which row of the file it is.
+
+    ``instead`` says what to do about it.
+    """
     try:
         yield
     except (LabelError, FeatureError, GroupError) as error:
         if error.row is None and len(numbers) > 1:
             raise DataError(f"{shown(source.name)}: {error}") from None
         place = source.located(int(numbers[error.row or 0]))
-        raise DataError(f"{place}: {error.message} --skip-bad leaves such rows out.") from None
+        raise DataError(f"{place}: {error.message} {instead}") from None
 
 
 def without(piece: Piece, rows: Any) -> Piece:
@@ -169,9 +173,7 @@ def as_frames(
                     )
                     if aside is None or not aside.skip:
                         place = source.located(number)
-                        raise DataError(
-                            f"{place}: {reason} --skip-bad leaves such rows out."
-                        ) from None
+                        raise DataError(f"{place}: {reason} {SKIP}") from None
                     aside.add(number, reason)
         start += table.num_rows
         yield pa.table(arrays), position

@@ -5,6 +5,7 @@ Predictions are Parquet, a file for each segment, in a folder that all workers m
 """
 
 import os
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from groupwise.model import Groupwise
     from groupwise.regret.table import RegretTable
 
-FOLDER = "predictions"
+FOLDER, UNFINISHED = "predictions", ".part-"
+INSTEAD = "Take such rows out of the files, or leave out --segment."
 AHEAD = 2
 """Segments per worker that are on their way at once."""
 
@@ -142,9 +144,13 @@ def write(job: Job, rows: Range, frame: pa.Table, encoded: Encoded, settled: Set
             f"A worker does not see {job.folder}: give --out a folder all nodes have."
         )
     place = job.folder / f"part-{rows.first:012d}.parquet"
-    part = place.with_name(f".{place.name}.{os.getpid()}")
-    arrow_parquet.write_table(table, part)
-    os.replace(part, place)  # a task that is begun again writes the same once more
+    part = place.with_name(f"{UNFINISHED}{secrets.token_hex(6)}")
+    try:
+        arrow_parquet.write_table(table, part)
+        os.replace(part, place)  # a task that is begun again writes the same once more
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
     errors = Errors(loss.high - loss.low, loss.unit)
     truth = job.task.encode(labels)
     losses = job.task.losses(predictions, truth)
@@ -209,12 +215,14 @@ def run(
 
         everything = range(1, found.rows + 1)  # numbers that take no room
         bar = progress_bar(found.rows, "predict and learn", progress)
-        with in_file(found.source, everything), bar as advance:
+        with in_file(found.source, everything, INSTEAD), bar as advance:
             for told in in_turn(engine, submitted(), AHEAD):
                 outcome.rows += told.rows
                 outcome.learned += told.learned
                 outcome.errors.join(told.errors)
                 advance(told.rows)
+        for part in folder.glob(f"{UNFINISHED}*"):  # of workers that were killed
+            part.unlink(missing_ok=True)
         outcome.tables = {done: engine.get(table) for done, table in tables.items()}
         model.take_over(*pipeline.finish(), outcome.rows, outcome.learned)
     return outcome

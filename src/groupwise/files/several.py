@@ -7,6 +7,7 @@ anything is made of it.
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -147,7 +148,16 @@ def named(names: Sequence[str]) -> list[str]:
         if not matches:
             raise DataError(f"No file is called like {shown(name)}.")
         found += matches
+    twice = [name for name, count in Counter(map(_place, found)).items() if count > 1]
+    if twice:
+        raise DataError(f"{shown(twice[0])} is given twice. Give every file once.")
     return found
+
+
+def _place(name: str) -> str:
+    """Where a file lies, whatever it is called by."""
+    path = remote.local(name) or name
+    return path if remote.is_url(path) else os.path.realpath(path)
 
 
 @contextmanager

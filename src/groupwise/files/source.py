@@ -87,6 +87,8 @@ class Source:
     """Columns that hold neither numbers nor text, and why they are left out, in a clause."""
     remote: bool = False
     """Is it read where it lies, by its URL?"""
+    stamp: tuple[int, int] | None = None
+    """Bytes, and when they were last changed, as the file was opened; unknown of a URL."""
 
     @cached_property
     def size(self) -> int:
@@ -107,6 +109,20 @@ class Source:
     def raw(self) -> Any:
         """The bytes as they lie on the disk, packed or not."""
         return remote.open(self.name) if self.remote else self.origin.open("rb")
+
+    def check(self) -> None:
+        """Raise DataError unless the file is what it was when it was opened."""
+        if self.stamp is None:
+            return
+        try:
+            now = _stamp(self.path)
+        except OSError:
+            raise DataError(
+                f"{shown(self.name)} is gone, or lies where a worker does not see it. Give files "
+                "that all nodes have, unpacked."
+            ) from None
+        if now != self.stamp:
+            raise DataError(f"{shown(self.name)} was changed while it was read. Begin again.")
 
     def located(self, number: int) -> str:
         """Where a row is, by its number, for messages."""
@@ -136,7 +152,7 @@ def opened(name: str, table: str | None = None, skip: bool = False) -> Iterator[
     """
     path, standard = Path(remote.local(name) or name), name == STANDARD_INPUT
     with ExitStack() as stack:
-        piped = standard or _is_read_once(path)
+        piped = standard or is_read_once(path)
         if remote.is_url(name) and remote.local(name) is None:
             if remote.begins(name, PARQUET_SIGN):
                 found = Source(name, path, PARQUET, False, path, remote=True)
@@ -180,7 +196,14 @@ def _source(
     format, compressed = format_of(inner, path, piped or inner != name)
     if table is not None and format not in (EXCEL, SQLITE):
         raise DataError(f"--table is for Excel and SQLite, and {shown(name)} is {format}.")
-    return Source(name, path, format, compressed, origin, packing or "", table)
+    about = name, path, format, compressed, origin, packing or "", table
+    return Source(*about, stamp=_stamp(path))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Bytes, and the second of the last change: machines may know finer ones differently."""
+    about = path.stat()
+    return about.st_size, int(about.st_mtime)
 
 
 @contextmanager
@@ -207,7 +230,7 @@ def _spooled(name: str, pipe: Path | None) -> Iterator[Path]:
         yield place
 
 
-def _is_read_once(path: Path) -> bool:
+def is_read_once(path: Path) -> bool:
     """Is it a pipe, or another thing that is neither a file nor a folder?"""
     with suppress(OSError):
         kind = path.stat().st_mode
