@@ -35,8 +35,8 @@ from groupwise.serve.store import PART, Event, ModelRecord, SnapshotRecord, Stor
 LOG = logging.getLogger("groupwise.serve")
 SLICE = 128
 """So much of a batch is done before others have their turn."""
-ANSWERS = 2_000
-"""So many settled tickets are written at once."""
+ANSWERS = 200
+"""So many settled tickets are written at once: events wait for as long as that takes."""
 KEPT = 2
 """Snapshots."""
 ALREADY, CONFLICT, UNKNOWN, INVALID = "already", "conflict", "unknown", "invalid"
@@ -178,10 +178,11 @@ class Engine:
         return self._predict_new(key, row, at)
 
     def _all_new(self, items: Sequence[tuple[str | None, Row]]) -> bool:
-        """Has none of these ids a prediction, and are they different? False where in doubt."""
+        """Has none of these ids a prediction, and are they different?"""
         keys = [key for key, _ in items if key is not None]
-        different = len(set(keys)) == len(keys)
-        return different and self.state.knows_none(keys) and self._seen.none_of(keys)
+        if len(set(keys)) < len(keys) or not self.state.knows_none(keys):
+            return False
+        return all(self._find(key, None) is None for key in self._seen.doubtful(keys))
 
     def _predict_new(self, key: str | None, row: Row, at: float) -> tuple[Issued, bytes, Event]:
         made: tuple[Issued, bytes, Event] = self._apply(self.state.predict, key, row, at)
@@ -373,16 +374,15 @@ class Engine:
             frozen = await self.frozen()
             if self.snapshots and self.snapshots[0].seq == frozen.seq:
                 return
-            content, digest = await asyncio.to_thread(frozen.to_bytes)
+            content, digest, check = await asyncio.to_thread(_written, frozen)
             written = self.record.model, self._fence
             await put(self._committer, *written, frozen.seq, content)
             recent = [*frozen.recent.values()]
             for first in range(0, len(recent), ANSWERS):
                 some = [one.to_answer() for one in recent[first : first + ANSWERS]]
-                for key in (answer.key for answer in some if answer.key is not None):
-                    self._seen.add(key)  # before the store can be the only one that knows it
+                # Before the store can be the only one that knows them.
+                self._seen.add(one.key for one in some if one.key is not None)
                 await self._committer.run(lambda s, some=some: s.put_answers(*written, some))  # type: ignore[misc]
-            check = hashlib.sha256(content).hexdigest()
             record = SnapshotRecord(frozen.seq, time.time(), digest, check)
             keep = KEPT, self._ageing.keep_log
             await self._committer.run(lambda s: s.put_snapshot(*written, record, *keep))
@@ -394,6 +394,12 @@ class Engine:
             before = record.at - self._ageing.remember
             await self._committer.run(lambda s: s.forget_answers(*written, before))
             LOG.info("%s: snapshot at event %d", self.record.name, frozen.seq)
+
+
+def _written(frozen: Frozen) -> tuple[bytes, str, str]:
+    """What a snapshot holds, the digest of the state, and the checksum of all of it."""
+    content, digest = frozen.to_bytes()
+    return content, digest, hashlib.sha256(content).hexdigest()
 
 
 async def put(committer: Committer, model: int, fence: int, seq: int, content: bytes) -> None:
