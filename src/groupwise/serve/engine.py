@@ -39,6 +39,10 @@ ANSWERS = 200
 """So many settled tickets are written at once: events wait for as long as that takes."""
 KEPT = 2
 """Snapshots."""
+ADDED = 2_000
+"""So many ids are noted at once."""
+PAUSE = 0.02
+"""Seconds between steps of a snapshot while events come."""
 ALREADY, CONFLICT, UNKNOWN, INVALID = "already", "conflict", "unknown", "invalid"
 
 
@@ -376,39 +380,46 @@ class Engine:
                 return
             content, digest, check = await asyncio.to_thread(_written, frozen)
             written = self.record.model, self._fence
-            await put(self._committer, *written, frozen.seq, content)
+            for part, first in enumerate(range(0, len(content), PART)):
+                about = *written, frozen.seq, part, content[first : first + PART]
+                await self._step(frozen, lambda s, about=about: s.put_part(*about))  # type: ignore[misc]
             recent = [*frozen.recent.values()]
+            for first in range(0, len(recent), ADDED):  # before only the store knows them
+                self._seen.add(
+                    one.key for one in recent[first : first + ADDED] if one.key is not None
+                )
+                await asyncio.sleep(0)
             for first in range(0, len(recent), ANSWERS):
                 some = [one.to_answer() for one in recent[first : first + ANSWERS]]
-                # Before the store can be the only one that knows them.
-                self._seen.add(one.key for one in some if one.key is not None)
-                await self._committer.run(lambda s, some=some: s.put_answers(*written, some))  # type: ignore[misc]
+                await self._step(frozen, lambda s, some=some: s.put_answers(*written, some))  # type: ignore[misc]
             record = SnapshotRecord(frozen.seq, time.time(), digest, check)
             keep = KEPT, self._ageing.keep_log
             await self._committer.run(lambda s: s.put_snapshot(*written, record, *keep))
             self.snapshots = [record, *self.snapshots][:KEPT]
-            for first in range(0, len(recent), ANSWERS):
-                for one in recent[first : first + ANSWERS]:
+            for first in range(0, len(recent), ADDED):
+                for one in recent[first : first + ADDED]:
                     state.drop(one)
                 await asyncio.sleep(0)
             before = record.at - self._ageing.remember
             await self._committer.run(lambda s: s.forget_answers(*written, before))
             LOG.info("%s: snapshot at event %d", self.record.name, frozen.seq)
 
+    async def _step(self, frozen: Frozen, job: Callable[[Store], None]) -> None:
+        """Let the thread write something of a snapshot; requests that come go before the next.
+
+        Unless the next snapshot is due: it must not fall behind.
+        """
+        known = self._committer.appended
+        await self._committer.run(job)
+        due = self.state.seq - frozen.seq >= self._ageing.events
+        if self._committer.appended > known and not due:
+            await asyncio.sleep(PAUSE)
+
 
 def _written(frozen: Frozen) -> tuple[bytes, str, str]:
     """What a snapshot holds, the digest of the state, and the checksum of all of it."""
     content, digest = frozen.to_bytes()
     return content, digest, hashlib.sha256(content).hexdigest()
-
-
-async def put(committer: Committer, model: int, fence: int, seq: int, content: bytes) -> None:
-    """Write the parts of a snapshot, between which events are committed."""
-    for part, first in enumerate(range(0, len(content), PART)):
-        some = content[first : first + PART]
-        await committer.run(
-            lambda s, part=part, some=some: s.put_part(model, fence, seq, part, some)  # type: ignore[misc]
-        )
 
 
 def load(store: Store, record: ModelRecord) -> State:

@@ -8,6 +8,7 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -42,6 +43,9 @@ _sorted = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 
 
+_told = attrgetter(*Answer._fields)
+
+
 class Issued:
     """A ticket that was issued: its answer, and once it is settled how."""
 
@@ -68,9 +72,7 @@ class Issued:
 
     def to_answer(self) -> Answer:
         """What is remembered of it."""
-        assert self.outcome is not None
-        known = self.number, self.key, self.row, self.answer
-        return Answer(*known, self.outcome, self.label, self.at, self.settled)
+        return Answer._make(_told(self))
 
     @classmethod
     def from_answer(cls, found: Answer) -> "Issued":
