@@ -147,19 +147,23 @@ class Engine:
         made: list[Issued] = []
         events: list[Event] = []
         at = time.time()
-        predict = self._predict_new if self._all_new(items) else self._predict
         try:
-            for key, row in items:
-                try:
-                    issued, answer, event = predict(key, row, at)
-                except (ConflictError, InvalidError) as error:
-                    found.append(error)
-                    continue
-                found.append(answer)
-                tickets.append(issued)
-                if event is not None:
-                    made.append(issued)
-                    events.append(event)
+            if self._all_new(items):
+                self._apply(self.state.predict_many, items, at, found, made, events)
+                self.counts.predictions += len(made)
+                tickets = made
+            else:
+                for key, row in items:
+                    try:
+                        issued, answer, event = self._predict(key, row, at)
+                    except (ConflictError, InvalidError) as error:
+                        found.append(error)
+                        continue
+                    found.append(answer)
+                    tickets.append(issued)
+                    if event is not None:
+                        made.append(issued)
+                        events.append(event)
         finally:  # what happened in memory is written, whatever happened after it
             if events:
                 group = self._append(*events)
@@ -179,7 +183,9 @@ class Engine:
                     )
                 self.counts.repeated += 1
                 return known, self.state.answer(known), None
-        return self._predict_new(key, row, at)
+        made: tuple[Issued, bytes, Event] = self._apply(self.state.predict, key, row, at)
+        self.counts.predictions += 1
+        return made
 
     def _all_new(self, items: Sequence[tuple[str | None, Row]]) -> bool:
         """Has none of these ids a prediction, and are they different?"""
@@ -187,11 +193,6 @@ class Engine:
         if len(set(keys)) < len(keys) or not self.state.knows_none(keys):
             return False
         return all(self._find(key, None) is None for key in self._seen.doubtful(keys))
-
-    def _predict_new(self, key: str | None, row: Row, at: float) -> tuple[Issued, bytes, Event]:
-        made: tuple[Issued, bytes, Event] = self._apply(self.state.predict, key, row, at)
-        self.counts.predictions += 1
-        return made
 
     async def label(self, id: str | None, number: int | None, label: bytes) -> Outcome:
         """Settle a ticket with its label."""
