@@ -1,6 +1,7 @@
 """An answer leaves after its event is on the disk, and what cannot be written did not happen."""
 
 import asyncio
+import itertools
 import random
 import re
 import resource
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -15,9 +17,10 @@ import pytest
 
 from groupwise.serve import committer
 from groupwise.serve.engine import load
-from groupwise.serve.errors import FullError
+from groupwise.serve.errors import FullError, StaleError
 from groupwise.serve.run import open_store
 from groupwise.serve.sqlite import SqliteStore
+from groupwise.serve.store import LABEL, Answer, Batch, Event, SnapshotRecord
 from tests.serve.running import (
     PATH,
     SETTINGS,
@@ -234,6 +237,50 @@ async def _fill(client, store_fills, store_empties):
         given = {"id": name, "label": 1.0}
         assert (await client.post(f"{PATH}/labels", json=given)).json()["outcome"] == "settled"
     assert (await client.get("/ready")).status_code == 200
+
+
+def synchronous(store: SqliteStore) -> int:
+    """1 where commits do not wait for the disk, 2 where they do."""
+    return int(store._connection.execute("PRAGMA synchronous").fetchone()[0])
+
+
+def test_only_what_belongs_to_a_snapshot_that_is_to_come_is_not_synced(tmp_path):
+    store = SqliteStore(tmp_path / "groupwise.db")
+    first = SnapshotRecord(0, 0.0, "", "")
+    record, fence = store.create("costs", "", "", first, b"")
+    answers = (Answer(n, f"{n}", b"", b"{}", "settled", b"1", 0.0, 1.0) for n in itertools.count())
+    unsynced: list[Callable[[], None]] = [
+        lambda: store.put_part(record.model, fence, 1, 0, b"some"),
+        lambda: store.put_answers(record.model, fence, [next(answers)]),
+    ]
+    numbers = itertools.count(1)
+    event = Event(LABEL, 0, None, b"1", 0, 1.0)
+    synced: list[Callable[[], None]] = [
+        lambda: store.commit([Batch(record.model, fence, next(numbers), [event])]),
+        lambda: store.put_snapshot(record.model, fence, first._replace(seq=1), 2, False),
+        lambda: store.forget_answers(record.model, fence, 0.0),
+    ]
+    for before in unsynced:
+        for after in synced:
+            before()
+            assert synchronous(store) == 1
+            after()
+            assert synchronous(store) == 2
+    assert [*store.keys(record.model)] == ["0", "1", "2"]
+    store.close()
+
+
+def test_answers_of_a_stale_writer_are_refused(tmp_path):
+    store = SqliteStore(tmp_path / "groupwise.db")
+    record, fence = store.create("costs", "", "", SnapshotRecord(0, 0.0, "", ""), b"")
+    answers = [Answer(n, f"{n}", b"", b"{}", "settled", b"1", 0.0, 1.0) for n in range(3)]
+    store.put_answers(record.model, fence, answers[:2])
+    store.put_answers(record.model, fence, answers[:2])  # known already: nothing happens
+    store.take(record.model)
+    with pytest.raises(StaleError):
+        store.put_answers(record.model, fence, answers)
+    assert [*store.keys(record.model)] == ["0", "1"]
+    store.close()
 
 
 @asynchronous

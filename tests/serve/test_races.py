@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import pytest
 
+from groupwise.serve import engine as engines
 from groupwise.serve import service as services
 from groupwise.serve.access import new_token
 from groupwise.serve.engine import Ageing, load
@@ -263,7 +264,7 @@ async def test_tables_of_a_deleted_model_are_gone(file):
         assert not app.looks._seen
 
 
-@pytest.mark.parametrize("where", ["_find", "_predict_new"])
+@pytest.mark.parametrize("where", ["_find", "_apply"])
 @asynchronous
 async def test_an_error_midway_in_a_batch_loses_nothing_of_it(file, monkeypatch, where):
     """The store cannot be read for one id: what was predicted before it is in the log."""
@@ -274,10 +275,13 @@ async def test_an_error_midway_in_a_batch_loses_nothing_of_it(file, monkeypatch,
         engine = app.service.engines["costs"]
         does = getattr(engine, where)
 
-        def fails(key, *about):
-            if key == "b75":
+        def fails(what, *about):
+            if where == "_apply":  # all of them are new, and predicted in one call
+                items, *others = about
+                does(what, items[:75], *others)
+            if where == "_apply" or what == "b75":
                 raise ServiceError("as if by accident")
-            return does(key, *about)
+            return does(what, *about)
 
         monkeypatch.setattr(engine, where, fails)
         monkeypatch.setattr(engine, "_all_new", lambda items: where != "_find")
@@ -287,3 +291,33 @@ async def test_an_error_midway_in_a_batch_loses_nothing_of_it(file, monkeypatch,
         found = await client.post(f"{PATH}/predict/batch", json={"rows": rows})
         assert [one["ticket"] for one in found.json()["predictions"]] == [*range(120)]
         assert load(app.service.store, engine.record).seq == 120
+
+
+@pytest.mark.parametrize("due", [False, True])
+@asynchronous
+async def test_a_snapshot_lets_requests_go_first_unless_the_next_one_is_due(file, monkeypatch, due):
+    monkeypatch.setattr(engines, "PAUSE", 3_600.0)
+    ageing = Ageing(events=1 if due else 1_000_000, seconds=1e9)
+    async with inside(file, ageing) as (app, client):
+        await made(client)
+        engine, draw = app.service.engines["costs"], random.Random(0)
+        writes = Gate(app.service.store.put_part)
+        monkeypatch.setattr(app.service.store, "put_part", writes)
+        assert (await predicted(client, "before", row(draw))).is_success
+        snapping = asyncio.create_task(engine.snapshot())
+        await writes.until_reached()
+        meanwhile = asyncio.create_task(predicted(client, "meanwhile", row(draw)))
+        while engine.state.seq < 2:
+            await asyncio.sleep(0.005)
+        writes.open.set()
+        assert (await meanwhile).is_success
+        if due:
+            await asyncio.wait_for(snapping, 60)
+            assert engine.snapshots[0].seq >= 1
+        else:
+            await asyncio.wait([snapping], timeout=0.3)
+            assert not snapping.done()
+            assert (await predicted(client, "after", row(draw))).is_success
+            snapping.cancel()
+            await asyncio.wait([snapping])
+    assert load(open_store(file), engine.record).seq == (2 if due else 3)

@@ -78,19 +78,20 @@ class App:
 
         self.starlette.router.redirect_slashes = False  # no page has two addresses
         self._quick = {
-            "predict": self._guarded(self._predict, PREDICT),
-            "labels": self._guarded(self._labels, LEARN),
+            ("predict",): self._guarded(self._predict, PREDICT),
+            ("predict", "batch"): self._guarded(self._predict_batch, PREDICT),
+            ("labels",): self._guarded(self._labels, LEARN),
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: what is asked most goes straight to its endpoint."""
         parts: list[str] = scope["path"].split("/") if scope["type"] == "http" else []
-        is_quick = len(parts) == 5 and parts[4] in self._quick and scope["method"] == "POST"
-        if is_quick and parts[:3] == ["", "v1", "models"]:
+        quick = self._quick.get(tuple(parts[4:]))
+        if quick is not None and parts[:3] == ["", "v1", "models"] and scope["method"] == "POST":
             scope["path_params"] = {"model": parts[3]}
             request = Request(scope, receive)
             try:
-                response = await self._quick[parts[4]](request)
+                response = await quick(request)
             except Exception as error:
                 response = await _broken(request, error)
             await response(scope, receive, send)

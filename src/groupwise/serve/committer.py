@@ -74,6 +74,8 @@ class Committer:
         self._took, self._left = 0.0, 0
         """Seconds of the last commit in the event loop, and how many the thread has had since."""
         self._backlog = self._bytes = 0
+        self.appended = 0
+        """How many events ever came."""
         self.broken: ServiceError | None = None
         self.observe: Callable[[float, int], None] = lambda seconds, events: None
         """Told of every commit: how long it took, and how many events it had."""
@@ -105,6 +107,7 @@ class Committer:
             group.count += len(events)
             group.bytes += size
             self._backlog += len(events)
+            self.appended += len(events)
             self._bytes += size
             if not self._busy and not self._called:
                 self._look()

@@ -35,10 +35,14 @@ from groupwise.serve.store import PART, Event, ModelRecord, SnapshotRecord, Stor
 LOG = logging.getLogger("groupwise.serve")
 SLICE = 128
 """So much of a batch is done before others have their turn."""
-ANSWERS = 2_000
-"""So many settled tickets are written at once."""
+ANSWERS = 200
+"""So many settled tickets are written at once: events wait for as long as that takes."""
 KEPT = 2
 """Snapshots."""
+ADDED = 2_000
+"""So many ids are noted at once."""
+PAUSE = 0.02
+"""Seconds between steps of a snapshot while events come."""
 ALREADY, CONFLICT, UNKNOWN, INVALID = "already", "conflict", "unknown", "invalid"
 
 
@@ -143,19 +147,23 @@ class Engine:
         made: list[Issued] = []
         events: list[Event] = []
         at = time.time()
-        predict = self._predict_new if self._all_new(items) else self._predict
         try:
-            for key, row in items:
-                try:
-                    issued, answer, event = predict(key, row, at)
-                except (ConflictError, InvalidError) as error:
-                    found.append(error)
-                    continue
-                found.append(answer)
-                tickets.append(issued)
-                if event is not None:
-                    made.append(issued)
-                    events.append(event)
+            if self._all_new(items):
+                self._apply(self.state.predict_many, items, at, found, made, events)
+                self.counts.predictions += len(made)
+                tickets = made
+            else:
+                for key, row in items:
+                    try:
+                        issued, answer, event = self._predict(key, row, at)
+                    except (ConflictError, InvalidError) as error:
+                        found.append(error)
+                        continue
+                    found.append(answer)
+                    tickets.append(issued)
+                    if event is not None:
+                        made.append(issued)
+                        events.append(event)
         finally:  # what happened in memory is written, whatever happened after it
             if events:
                 group = self._append(*events)
@@ -175,18 +183,16 @@ class Engine:
                     )
                 self.counts.repeated += 1
                 return known, self.state.answer(known), None
-        return self._predict_new(key, row, at)
-
-    def _all_new(self, items: Sequence[tuple[str | None, Row]]) -> bool:
-        """Has none of these ids a prediction, and are they different? False where in doubt."""
-        keys = [key for key, _ in items if key is not None]
-        different = len(set(keys)) == len(keys)
-        return different and self.state.knows_none(keys) and self._seen.none_of(keys)
-
-    def _predict_new(self, key: str | None, row: Row, at: float) -> tuple[Issued, bytes, Event]:
         made: tuple[Issued, bytes, Event] = self._apply(self.state.predict, key, row, at)
         self.counts.predictions += 1
         return made
+
+    def _all_new(self, items: Sequence[tuple[str | None, Row]]) -> bool:
+        """Has none of these ids a prediction, and are they different?"""
+        keys = [key for key, _ in items if key is not None]
+        if len(set(keys)) < len(keys) or not self.state.knows_none(keys):
+            return False
+        return all(self._find(key, None) is None for key in self._seen.doubtful(keys))
 
     async def label(self, id: str | None, number: int | None, label: bytes) -> Outcome:
         """Settle a ticket with its label."""
@@ -373,36 +379,48 @@ class Engine:
             frozen = await self.frozen()
             if self.snapshots and self.snapshots[0].seq == frozen.seq:
                 return
-            content, digest = await asyncio.to_thread(frozen.to_bytes)
+            content, digest, check = await asyncio.to_thread(_written, frozen)
             written = self.record.model, self._fence
-            await put(self._committer, *written, frozen.seq, content)
+            for part, first in enumerate(range(0, len(content), PART)):
+                about = *written, frozen.seq, part, content[first : first + PART]
+                await self._step(frozen, lambda s, about=about: s.put_part(*about))  # type: ignore[misc]
             recent = [*frozen.recent.values()]
+            for first in range(0, len(recent), ADDED):  # before only the store knows them
+                self._seen.add(
+                    one.key for one in recent[first : first + ADDED] if one.key is not None
+                )
+                await asyncio.sleep(0)
             for first in range(0, len(recent), ANSWERS):
                 some = [one.to_answer() for one in recent[first : first + ANSWERS]]
-                for key in (answer.key for answer in some if answer.key is not None):
-                    self._seen.add(key)  # before the store can be the only one that knows it
-                await self._committer.run(lambda s, some=some: s.put_answers(*written, some))  # type: ignore[misc]
-            check = hashlib.sha256(content).hexdigest()
+                await self._step(frozen, lambda s, some=some: s.put_answers(*written, some))  # type: ignore[misc]
             record = SnapshotRecord(frozen.seq, time.time(), digest, check)
             keep = KEPT, self._ageing.keep_log
             await self._committer.run(lambda s: s.put_snapshot(*written, record, *keep))
             self.snapshots = [record, *self.snapshots][:KEPT]
-            for first in range(0, len(recent), ANSWERS):
-                for one in recent[first : first + ANSWERS]:
+            for first in range(0, len(recent), ADDED):
+                for one in recent[first : first + ADDED]:
                     state.drop(one)
                 await asyncio.sleep(0)
             before = record.at - self._ageing.remember
             await self._committer.run(lambda s: s.forget_answers(*written, before))
             LOG.info("%s: snapshot at event %d", self.record.name, frozen.seq)
 
+    async def _step(self, frozen: Frozen, job: Callable[[Store], None]) -> None:
+        """Let the thread write something of a snapshot; requests that come go before the next.
 
-async def put(committer: Committer, model: int, fence: int, seq: int, content: bytes) -> None:
-    """Write the parts of a snapshot, between which events are committed."""
-    for part, first in enumerate(range(0, len(content), PART)):
-        some = content[first : first + PART]
-        await committer.run(
-            lambda s, part=part, some=some: s.put_part(model, fence, seq, part, some)  # type: ignore[misc]
-        )
+        Unless the next snapshot is due: it must not fall behind.
+        """
+        known = self._committer.appended
+        await self._committer.run(job)
+        due = self.state.seq - frozen.seq >= self._ageing.events
+        if self._committer.appended > known and not due:
+            await asyncio.sleep(PAUSE)
+
+
+def _written(frozen: Frozen) -> tuple[bytes, str, str]:
+    """What a snapshot holds, the digest of the state, and the checksum of all of it."""
+    content, digest = frozen.to_bytes()
+    return content, digest, hashlib.sha256(content).hexdigest()
 
 
 def load(store: Store, record: ModelRecord) -> State:

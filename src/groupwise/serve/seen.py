@@ -1,8 +1,11 @@
 """Which ids are surely new: most are, and need not be looked up in the store."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+
+from groupwise.arrays import Index
 
 BITS, PROBES = 16, 4
 """For every key; so 1 in 400 that are new is looked up all the same."""
@@ -14,9 +17,9 @@ class Seen:
     """Texts that were added: it may take others for one of them, but forgets none (Bloom 1970).
 
     >>> seen = Seen()
-    >>> seen.add("order-17")
-    >>> "order-17" in seen, "order-18" in seen
-    (True, False)
+    >>> seen.add(["order-17"])
+    >>> seen.doubtful(["order-17", "order-18"])
+    ['order-17']
     """
 
     def __init__(self) -> None:
@@ -27,41 +30,54 @@ class Seen:
         """Bytes of memory."""
         return sum(map(len, self._filters))
 
-    def add(self, key: str) -> None:
-        """Remember a text."""
-        if key in self:
-            return
-        if not self._room:
-            self._filters.append(bytearray(2 * len(self._filters[-1])))
-            self._room = len(self._filters[-1]) * 8 // BITS
-        self._room -= 1
-        last = self._filters[-1]
-        for place in _places(hash(key), len(last)):
-            last[place >> 3] |= 1 << (place & 7)
+    def add(self, keys: Iterable[str]) -> None:
+        """Remember texts."""
+        known = _hashes([*keys])
+        known = known[~self._holds(known)]
+        while known.size:
+            if not self._room:
+                self._filters.append(bytearray(2 * len(self._filters[-1])))
+                self._room = len(self._filters[-1]) * 8 // BITS
+            some, known = known[: self._room], known[self._room :]
+            self._room -= len(some)
+            last = np.frombuffer(self._filters[-1], np.uint8)
+            for turn in range(PROBES):
+                place = _places(some, turn, len(last))
+                np.bitwise_or.at(last, place >> 3, np.uint8(1) << (place & 7).astype(np.uint8))
 
-    def none_of(self, keys: Sequence[str]) -> bool:
-        """Are all of these surely new? Mostly it takes a look at one bit of each."""
-        known = np.fromiter(map(hash, keys), np.int64, len(keys))
+    def doubtful(self, keys: Sequence[str]) -> list[str]:
+        """Those that may have been added; all others are new."""
+        return [keys[place] for place in np.flatnonzero(self._holds(_hashes(keys))).tolist()]
+
+    def _holds(self, known: Index) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+        """Which of these hashes may be there."""
+        found = np.zeros(len(known), np.bool_)
         for one in self._filters:
-            first = known & (8 * len(one) - 1)
-            bits = np.frombuffer(one, np.uint8)[first >> 3] >> (first & 7).astype(np.uint8)
-            if any(keys[place] in self for place in np.flatnonzero(bits & 1).tolist()):
-                return False
-        return True
+            bits, left = np.frombuffer(one, np.uint8), np.arange(len(known))
+            for turn in range(PROBES):  # after the first, few are left
+                place = _places(known[left], turn, len(one))
+                left = left[(bits[place >> 3] >> (place & 7).astype(np.uint8)) & 1 == 1]
+                if not left.size:
+                    break
+            found[left] = True
+        return found
 
     def __contains__(self, key: str) -> bool:
         known = hash(key)
         for one in self._filters:
             first = known & (8 * len(one) - 1)  # mostly this one is not set
+            places = (_places(known, turn, len(one)) for turn in range(1, PROBES))
             if one[first >> 3] & (1 << (first & 7)) and all(
-                one[place >> 3] & (1 << (place & 7)) for place in _places(known, len(one))
+                one[place >> 3] & (1 << (place & 7)) for place in places
             ):
                 return True
         return False
 
 
-def _places(known: int, length: int) -> list[int]:
-    """Bits in a filter of so many bytes, which is a power of 2, for a text with this hash."""
-    step = (known >> 32) | 1
-    mask = 8 * length - 1
-    return [(known + turn * step) & mask for turn in range(PROBES)]
+def _hashes(keys: Sequence[str]) -> Index:
+    return np.fromiter(map(hash, keys), np.int64, len(keys))
+
+
+def _places(known: Any, turn: int, length: int) -> Any:
+    """A bit in a filter of so many bytes, which is a power of 2, for texts with these hashes."""
+    return (known + turn * ((known >> 32) | 1)) & (8 * length - 1)

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import itertools
 import logging
 import re
 import time
@@ -27,6 +28,8 @@ from groupwise.serve.store import ModelRecord, SnapshotRecord, Store, Token
 from groupwise.serve.warm import warm
 
 LOG = logging.getLogger("groupwise.serve")
+ANSWERS = 10_000
+"""So many ids that the store remembers are read at once."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 TICK = 0.5
 """Seconds between looks at what is due."""
@@ -102,9 +105,9 @@ class Service:
     def _load(self, record: ModelRecord) -> tuple[State, Seen]:
         state = load(self.store, record)
         warm(state.model, next((one.row for one in state.tickets.values()), None))
-        seen = Seen()
-        for key in self.store.keys(record.model):
-            seen.add(key)
+        seen, keys = Seen(), self.store.keys(record.model)
+        while some := [*itertools.islice(keys, ANSWERS)]:
+            seen.add(some)
         return state, seen
 
     def _serve(self, record: ModelRecord, fence: int, state: State, seen: Seen) -> Engine:

@@ -1,21 +1,23 @@
 """A store in one SQLite file: write-ahead log, a sync to the disk at every commit, one process."""
 
+import itertools
 import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from groupwise.serve.errors import FullError, StaleError, StoreError
 from groupwise.serve.sql import SqlStore, stale
-from groupwise.serve.store import Batch, packed
+from groupwise.serve.store import Answer, Batch, packed
 
 WAIT = 5.0
 """Seconds to wait for another process that writes tokens."""
 LOCK = ".lock"
+COLUMNS = "number, key, row, answer, outcome, label, at, settled"
 APPEND = (
     "INSERT INTO log (model, first, last, content) SELECT ?, ?, ?, ? "
     "WHERE EXISTS (SELECT 1 FROM models WHERE model = ? AND fence = ?)"
@@ -35,10 +37,13 @@ class SqliteStore(SqlStore):
     def __init__(self, path: Path, writer: bool = True, durable: bool = True) -> None:
         self.place = str(path)
         self._path = path
+        self._durable = durable
+        self._level = self._wanted = "FULL" if durable else "OFF"
+        """How much of a commit is synced, as it is and as it is to be for the next."""
         self._lock = self._locked() if writer else None
         try:
-            self._connection = self._connect(durable)
-            self._reader = self._connect(durable)
+            self._connection = self._connect()
+            self._reader = self._connect()
             self._reading = threading.Lock()
             self._prepare()
         except sqlite3.Error as error:
@@ -48,14 +53,16 @@ class SqliteStore(SqlStore):
             self.close()
             raise
 
-    def _connect(self, durable: bool) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         with suppress(OSError):  # it holds what people sent, and the keys of tickets
             os.close(os.open(self._path, os.O_CREAT | os.O_EXCL, 0o600))
         connection = sqlite3.connect(
             self._path, timeout=WAIT, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
+        # Some builds write zeros over all that is deleted, which commits would have to wait for.
+        connection.execute("PRAGMA secure_delete = FAST")
+        connection.execute(f"PRAGMA synchronous = {self._level}")
         return connection
 
     def _locked(self) -> IO[bytes]:
@@ -111,13 +118,58 @@ class SqliteStore(SqlStore):
         content = packed(batch.events)
         values = batch.model, batch.first, batch.last, content, batch.model, batch.fence
         with self._errors():
+            self._tune()
             found = self._connection.execute(APPEND, values).rowcount
         if found != 1:
             raise stale(batch.model)
 
+    def put_answers(self, model: int, fence: int, answers: Iterable[Answer]) -> None:
+        """Remember settled tickets; in one step, too."""
+        rows = [*answers]
+        if not rows:
+            return
+        marks = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * len(rows))
+        statement = (
+            f"INSERT INTO answers (model, {COLUMNS}) SELECT ?, * FROM (VALUES {marks}) "
+            "WHERE EXISTS (SELECT 1 FROM models WHERE model = ? AND fence = ?) "
+            "ON CONFLICT (model, number) DO NOTHING"
+        )
+        values = model, *itertools.chain.from_iterable(rows), model, fence
+        with self._errors(), self._unsynced():
+            self._tune()
+            found = self._connection.execute(statement, values).rowcount
+        if not found:  # known already, or not the writer any more
+            with self._writing() as cursor:
+                self._hold(cursor, model, fence)
+
+    def put_part(self, model: int, fence: int, seq: int, part: int, content: bytes) -> None:
+        """Write a part of a snapshot."""
+        with self._unsynced():
+            super().put_part(model, fence, seq, part, content)
+
+    @contextmanager
+    def _unsynced(self) -> Iterator[None]:
+        """Commit without waiting for the disk: for what does not count before ``put_snapshot``.
+
+        All are written to one log, in their order, so whatever is committed later and waits is not
+        durable before these are.
+        """
+        self._wanted = "NORMAL" if self._durable else "OFF"
+        try:
+            yield
+        finally:
+            self._wanted = "FULL" if self._durable else "OFF"
+
+    def _tune(self) -> None:
+        """Let what is written next wait for the disk, or not; an error where that cannot be."""
+        if self._level != self._wanted:
+            self._connection.execute(f"PRAGMA synchronous = {self._wanted}")
+            self._level = self._wanted
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Cursor]:
         with self._errors(), closing(self._connection.cursor()) as cursor:
+            self._tune()
             cursor.execute("BEGIN IMMEDIATE")
             try:
                 yield cursor

@@ -8,6 +8,7 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -42,24 +43,24 @@ _sorted = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 
 
-class Issued:
+_told = attrgetter(*Answer._fields)
+
+
+class Issued(msgspec.Struct, eq=False, gc=False):
     """A ticket that was issued: its answer, and once it is settled how."""
 
-    __slots__ = ("answer", "at", "group", "key", "label", "number", "outcome", "row", "settled")
-
-    def __init__(self, number: int, key: str | None, at: float) -> None:
-        self.number = number
-        self.key = key
-        self.row = b""
-        """A digest of the row, once it is settled, where there is an id to ask for it again."""
-        self.answer = b""
-        """What was answered, once it is settled; until then its ticket tells."""
-        self.at = at
-        self.outcome: str | None = None
-        self.label = b""
-        self.settled = 0.0
-        self.group: Any = None
-        """What its last event is committed with."""
+    number: int
+    key: str | None
+    at: float
+    row: bytes = b""
+    """A digest of the row, once it is settled, where there is an id to ask for it again."""
+    answer: bytes = b""
+    """What was answered, once it is settled; until then its ticket tells."""
+    outcome: str | None = None
+    label: bytes = b""
+    settled: float = 0.0
+    group: Any = None
+    """What its last event is committed with."""
 
     @property
     def id(self) -> str:
@@ -68,9 +69,7 @@ class Issued:
 
     def to_answer(self) -> Answer:
         """What is remembered of it."""
-        assert self.outcome is not None
-        known = self.number, self.key, self.row, self.answer
-        return Answer(*known, self.outcome, self.label, self.at, self.settled)
+        return Answer._make(_told(self))
 
     @classmethod
     def from_answer(cls, found: Answer) -> "Issued":
@@ -205,6 +204,34 @@ class State:
         self._admit(issued, ticket)
         self.seq += 1
         return issued, answer, Event(PREDICT, ticket.number, key, body, zlib.crc32(answer), at)
+
+    def predict_many(
+        self,
+        items: Iterable[tuple[str | None, Row]],
+        at: float,
+        answers: list[bytes | GroupwiseError],
+        made: list[Issued],
+        events: list[Event],
+    ) -> None:
+        """The same for many rows, to the end of three lists; errors stand among the answers."""
+        predict, open_, tickets, by_key = self.model.predict, self.open, self.tickets, self._by_key
+        for key, row in items:
+            try:
+                body = _encode(row)
+                ticket = predict(row)
+                answer = self._answer(ticket, key)
+            except GroupwiseError as error:
+                answers.append(error)
+                continue
+            number = ticket.number
+            issued = open_[number] = Issued(number, key, at)
+            tickets[number] = ticket
+            if key is not None:
+                by_key[key] = issued
+            self.seq += 1
+            answers.append(answer)
+            made.append(issued)
+            events.append(Event(PREDICT, number, key, body, zlib.crc32(answer), at))
 
     def answer(self, issued: Issued) -> bytes:
         """What was answered."""

@@ -16,7 +16,7 @@ from groupwise.serve.errors import StoreError
 
 PREDICT, LABEL, FORGET = 1, 2, 3
 """The kinds of events."""
-PART = 4 << 20
+PART = 1 << 19
 """A snapshot is written in parts of so many bytes, between which events are committed."""
 
 
