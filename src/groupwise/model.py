@@ -325,6 +325,17 @@ class Groupwise(Carrying):
 
     # What is known.
 
+    def __repr__(self) -> str:
+        """In one line: how far it is, and what it is made of.
+
+        >>> Groupwise([])
+        <Groupwise: 0 settled, 0 groups, Square(low=0.0, high=1.0), Prod>
+        """
+        with self.lock:
+            groups, rounds = len(self._registry), len(self._settled)
+        kind = type(self.aggregator).__name__
+        return f"<Groupwise: {rounds:,} settled, {groups:,} groups, {self.loss!r}, {kind}>"
+
     @property
     def issued(self) -> int:
         """How many tickets were issued."""

@@ -111,6 +111,9 @@ def test_a_drawing_of_what_there_is():
     assert drawn.count("<polyline") == 3
     assert "nan" not in drawn
     assert "<polyline" in svg([(1, 1.0, 0.0, 0.0, 0.0)] * 2)
+    far = svg([(1, 1.0, 1.0, 2.0, 900.0), (2, 2.0, 1.0, 2.0, 900.0)])
+    assert ">4<" in far  # the axis: a single model that is far off does not flatten the others
+    assert ">900<" not in far
 
 
 @pytest.mark.slow

@@ -230,9 +230,7 @@ def svg(points: list[tuple[Any, ...]]) -> Markup:
         name: [None if one[place] is None else float(one[place]) for one in known]
         for name, place in (("regret", 2), ("certificate", 3), ("single", 4))
     }
-    values = [value for line in lines.values() for value in line if value is not None]
-    low, high = min(*values, 0.0), max(*values, 0.0)
-    low, high = (low, high) if high > low else (low, low + 1.0)
+    low, high = _reach(lines)
 
     def x(value: float) -> float:
         return LEFT + (WIDTH - LEFT - 10) * (value - across[0]) / max(across[-1] - across[0], 1.0)
@@ -258,10 +256,28 @@ def svg(points: list[tuple[Any, ...]]) -> Markup:
             f"{whole(value)}</text>"
         )
     drawn += [
-        f'<polyline class="{name}" fill="none" stroke-width="2" points="{path(name)}"/>'
+        f'<polyline class="{name}" fill="none" stroke-width="2" clip-path="url(#inside)" '
+        f'points="{path(name)}"/>'
         for name in lines
     ]
+    inside = f'x="{LEFT}" y="8" width="{WIDTH - LEFT - 10}" height="{HEIGHT - BELOW - 6}"'
     return Markup(
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Regret and certificate over '
-        f'settled rounds">{"".join(drawn)}</svg>'
+        f'settled rounds"><clipPath id="inside"><rect {inside}/></clipPath>{"".join(drawn)}</svg>'
     )
+
+
+def _reach(lines: dict[str, list[float | None]]) -> tuple[float, float]:
+    """What a drawing shows: regret and certificate, and of the single model's what is near them.
+
+    >>> _reach({"regret": [1.0], "certificate": [2.0], "single": [50.0]})
+    (0.0, 4.0)
+    """
+    own = [
+        value for name in ("regret", "certificate") for value in lines[name] if value is not None
+    ]
+    low, high = min(*own, 0.0), max(*own, 0.0)
+    span = high - low or 1.0
+    single = [value for value in lines["single"] if value is not None]
+    low, high = max(low - span, min([low, *single])), min(high + span, max([high, *single]))
+    return (low, high) if high > low else (low, low + span)

@@ -31,6 +31,18 @@
     return [of.map((point) => point.settled), take(1), take(2), take(3)];
   };
 
+  // The single model's regret may be many times the others': it widens the picture at most threefold.
+  const reach = (chart) => {
+    const known = (from) => from.filter((value) => value != null);
+    const own = [0, ...known(chart.data[1]), ...known(chart.data[2])];
+    const low = Math.min(...own), high = Math.max(...own), span = high - low || 1;
+    const single = known(chart.data[3]);
+    return [
+      Math.max(low - span, Math.min(low, ...single)) - span / 20,
+      Math.min(high + span, Math.max(high, ...single)) + span / 20,
+    ];
+  };
+
   const draw = (points) => {
     const data = columns(points);
     if (data[0].length < 2) return;
@@ -39,7 +51,7 @@
     const grid = { stroke: colour("--line"), width: 1 };
     const axis = { stroke: colour("--quiet"), grid, ticks: grid };
     chart = new uPlot({
-      width: place.clientWidth, height: 320, scales: { x: { time: false } },
+      width: place.clientWidth, height: 320, scales: { x: { time: false }, y: { range: reach } },
       axes: [{ ...axis, label: "settled rounds" }, { ...axis, size: 70 }],
       bands: [{ series: [2, 1], fill: colour("--certificate") + "22" }],
       series: [
@@ -57,10 +69,22 @@
     if (response.ok) draw((await response.json()).points);
   };
 
+  // What the server writes of the groups, of alerts and of ages is taken from the page as it is now.
+  const renew = async () => {
+    const response = await fetch(`${location.pathname}?group=${encodeURIComponent(group)}`);
+    if (!response.ok) return;
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    for (const item of document.querySelectorAll("[data-live]")) {
+      const now = page.querySelector(`[data-live="${item.dataset.live}"]`);
+      if (now && !item.contains(document.activeElement)) item.replaceChildren(...now.childNodes);
+    }
+  };
+
   if (place) {
     draw(JSON.parse(place.dataset.chart));
     setInterval(look, 5000);
   }
+  setInterval(renew, 5000);
   const stream = new EventSource(`${path}/stream`);
   stream.addEventListener("figures", (event) => figures(JSON.parse(event.data)));
 })();
