@@ -112,7 +112,7 @@ def test_the_printed_proposal_runs_the_same(finished, tmp_path):
     data, out, result = finished
     start = result.stdout.index("target = ")
     config = tmp_path / "config.toml"
-    config.write_text(result.stdout[start : result.stdout.index("groups, the worst first") - 3])
+    config.write_text(result.stdout[start : result.stdout.index("groups by regret per round") - 3])
     again = succeed("run", data, "--config", config, "--out", tmp_path / "out")
     assert "target = " not in again.stdout
     first, second = (folder / "predictions.csv" for folder in (out, tmp_path / "out"))

@@ -502,9 +502,9 @@ def summary(
     experts: Sequence[str] = (),
 ) -> Table:
     """The first groups of many, narrow enough for a terminal."""
-    title = f"{len(rows):,} groups, the worst first"
+    title = f"{len(rows):,} groups by regret per round, everybody first"
     if first is not None and len(rows) > first:
-        title = f"The {first} worst of {len(rows):,} groups"
+        title = f"The {first} worst of {len(rows):,} groups by regret per round, everybody first"
     return group_table(
         rows[:first],
         measure,
