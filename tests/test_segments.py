@@ -127,6 +127,19 @@ def state(one):
     return {name: value.tobytes() for name, value in one.contents()[1].items()}
 
 
+@pytest.mark.parametrize("segment", [1, 2])
+@pytest.mark.parametrize("learner", [Ridge(0.01), Ridge(10.0, forgetting=0.9), None])
+def test_a_penalty_is_not_lost_beside_huge_rows(learner, segment):
+    """Fewer rows than columns: what is said in the others is the penalty's alone to decide."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(4, 3)) * [1e25, 1e21, 1e3]
+        y, members = rng.random(4), np.ones((4, 1))
+        whole: Any = gw.replay(X, y, members, learner=learner)
+        apart: Any = gw.replay(X, y, members, learner=learner, segment=segment)
+        assert np.abs(whole.advice - apart.advice).max() <= 1e-12
+
+
 def test_the_same_bits_for_any_number_of_workers_and_any_frames():
     rows = frame(900)
     found = []

@@ -8,7 +8,6 @@ folded in like any others.
 import numpy as np
 
 from groupwise.kernels.compiled import compiled
-from groupwise.kernels.factor import MOST, fold
 from groupwise.kernels.ridge import EACH, FAINT, PENALTY, ROOM
 from groupwise.kernels.stiff import (
     choose_multiples,
@@ -18,6 +17,7 @@ from groupwise.kernels.stiff import (
     renew,
     take_multiples,
 )
+from groupwise.kernels.triangles import absorb
 
 
 @compiled
@@ -45,22 +45,18 @@ def calm_down(mine, parameters):
 def take_in(mine, learner, parameters, left, rows, labels):
     """Fold rows of A / strength and their labels into R and z; both are used up.
 
-    There must be a multiple of four of them. Before that, what was learned earlier keeps the share
-    ``left``; where this is below 1, the penalty has been renewed meanwhile.
+    Before that, what was learned earlier keeps the share ``left``; where this is below 1, the
+    penalty has been renewed meanwhile. By rotations, row by row: reflections of [R; rows] would
+    lose the penalty beside rows that are 1e16 times as large.
     """
     factor, right, width = mine.inverse[learner], mine.theta[learner], mine.theta.shape[1]
+    work = np.empty((ROOM, width))
     if left < 1.0:
-        renew(mine, learner, parameters[learner * EACH + PENALTY], left, np.empty((ROOM, width)))
+        renew(mine, learner, parameters[learner * EACH + PENALTY], left, work)
     for i in range(len(rows)):
         take_multiples(mine, learner, rows[i])
-    for start in range(0, len(rows), MOST):
-        stop = min(start + MOST, len(rows))
-        fold(factor, right, rows[start:stop], labels[start:stop], stop - start, width)
-    for i in range(width):
-        if factor[i, i] < 0.0:  # reflections leave any sign
-            right[i] = -right[i]
-            for j in range(i, width):
-                factor[i, j] = -factor[i, j]
+        work[0, :] = 0.0
+        absorb(factor, right, rows[i], work[0], 1.0, labels[i], 0, width)
     choose_multiples(mine, learner)
 
 

@@ -135,12 +135,9 @@ def followed(
                 left = strength * gamma**weight / now
             strength = models.strength[k] = now
         models.mass[k] = models.mass[k] * left + passed.masses[gamma] / strength
-        count = -(-len(sums.rows) // 4) * 4
-        rows, labels = np.zeros((count, width)), np.zeros(count)
         _, places = together(features, sums.features)
         root = np.sqrt(strength)
-        rows[: len(sums.rows)] = placed(sums.rows, places, width) / root
-        labels[: len(sums.rows)] = sums.right / root
+        rows, labels = placed(sums.rows, places, width) / root, sums.right / root
         beginnings.take_in(models, k, parameters, left, rows, labels)
     return Beginning(features, models)
 
