@@ -6,6 +6,7 @@ import random
 import re
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -267,6 +268,38 @@ def test_only_what_belongs_to_a_snapshot_that_is_to_come_is_not_synced(tmp_path)
             after()
             assert synchronous(store) == 2
     assert [*store.keys(record.model)] == ["0", "1", "2"]
+    store.close()
+
+
+def test_nothing_is_written_behind_a_hole(tmp_path):
+    """After a write that failed all that was not synced is put into the file before the next."""
+    store = SqliteStore(tmp_path / "groupwise.db")
+    record, fence = store.create("costs", "", "", SnapshotRecord(0, 0.0, "", ""), b"")
+    event = Event(LABEL, 0, None, b"1", 0, 1.0)
+    store.put_part(record.model, fence, 1, 0, b"some")  # not synced
+    said: list[str] = []
+    store._connection.set_trace_callback(said.append)
+    store.commit([Batch(record.model, fence, 1, [event])])
+    assert not any("wal_checkpoint" in one for one in said)
+    with pytest.raises(FullError):
+        store.commit([Batch(record.model, fence, 1, [event])])  # the number is taken
+    said.clear()
+    store.commit([Batch(record.model, fence, 2, [event])])
+    first = next(one for one in said if "synchronous" not in one)
+    assert first == "PRAGMA wal_checkpoint(TRUNCATE)"
+    said.clear()
+    store.commit([Batch(record.model, fence, 3, [event])])
+    assert not any("wal_checkpoint" in one for one in said)
+    store.close()
+
+
+def test_many_answers_at_once(tmp_path):
+    store = SqliteStore(tmp_path / "groupwise.db")
+    store._connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
+    record, fence = store.create("costs", "", "", SnapshotRecord(0, 0.0, "", ""), b"")
+    answers = [Answer(n, f"{n}", b"", b"{}", "settled", b"1", 0.0, 1.0) for n in range(1_000)]
+    store.put_answers(record.model, fence, answers)
+    assert sorted(map(int, store.keys(record.model))) == [*range(1_000)]
     store.close()
 
 

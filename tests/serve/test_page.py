@@ -6,12 +6,15 @@ import re
 import shutil
 import subprocess
 import time
+from typing import Any
 
 import httpx
 import pytest
+from starlette.requests import Request
 
 from groupwise.serve.access import new_token
 from groupwise.serve.page import svg
+from groupwise.serve.store import Token
 from tests.serve.running import PATH, SETTINGS, Running, asynchronous, inside, label, made, row
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -152,3 +155,18 @@ def test_in_a_browser(file, tmp_path):
         assert "Worst groups" in dom
     finally:
         service.end()
+
+
+@asynchronous
+async def test_a_stream_ends_with_its_token(file):
+    async with inside(file) as (app, client):
+        await made(client)
+        request = Request({"type": "http", "method": "GET", "headers": []})
+        request.scope["path_params"] = {"model": "costs"}
+        one, other = (Token(name, name, b"", ("read",), (), 0.0) for name in ("one", "other"))
+        app.service.tokens = [one, other]
+        stream: Any = (await app._stream(request, one)).body_iterator
+        assert b"figures" in await anext(stream)
+        app.service.tokens = [other]
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)

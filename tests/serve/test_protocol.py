@@ -112,6 +112,44 @@ async def test_requests_have_to_come_to_an_end(place, monkeypatch):
         stream[1].close()
 
 
+@asynchronous
+async def test_line_ends_are_no_request(file, monkeypatch):
+    monkeypatch.setattr(protocol, "SLOWEST", 0.6)
+    monkeypatch.setattr(run, "LOOKS", 1)
+    async with Serving(file) as serving:
+        reader, writer = await serving.send(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 200 " in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+        writer.write(b"\r\n")
+        await asyncio.wait_for(reader.read(), 15)  # until it is closed
+        writer.close()
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.05])
+@asynchronous
+async def test_an_offer_of_another_protocol_is_ignored(file, pause):
+    """As clients of Java make it, with every first request."""
+    offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAA\r\n"
+    whole = b'{"row": {"sex": "male", "smoker": "no", "age": 30, "bmi": 24.5}}'
+    chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(whole), whole)
+    async with Serving(file) as serving:
+        put = f"PUT {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(SETTINGS)}\r\n"
+        made = await serving.send(f"{put}\r\n{SETTINGS}".encode())
+        assert b"201" in await asyncio.wait_for(made[0].readline(), 60)
+        for lines, body in (
+            (f"Content-Length: {len(whole)}\r\n", whole),
+            ("Transfer-Encoding: chunked\r\n", chunks),
+        ):
+            reader, writer = await serving.send(f"{POST}{offer}{lines}\r\n".encode())
+            await asyncio.sleep(pause)
+            writer.write(body + f"{POST}Content-Length: {len(whole)}\r\n\r\n".encode() + whole)
+            for _ in range(2):
+                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+                assert head.startswith(b"HTTP/1.1 200 ")
+                size = int(head.lower().split(b"content-length: ")[1].split(b"\r")[0])
+                assert "prediction" in json.loads(await reader.readexactly(size))
+            writer.close()
+
+
 async def _fed(serving: Serving) -> bytes:
     """What somebody gets who sends a byte now and then."""
     reader, writer = await serving.send(POST.encode() + b"Content-Length: 100\r\n\r\n")

@@ -34,6 +34,7 @@ def command(
         float,
         typer.Option(
             min=0.5,
+            max=86_400.0,
             metavar="SECONDS",
             help="With PostgreSQL: a writer that says nothing for so long may be replaced.",
         ),

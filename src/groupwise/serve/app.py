@@ -267,7 +267,10 @@ class App:
         return Json(_encode(found))
 
     async def _stream(self, request: Request, token: Token) -> Response:
-        response = await self.looks.stream(self._engine(request), request)
+        def allowed() -> bool:  # tokens may be revoked, or there may be some now
+            return token in (self.service.tokens or [access.EVERYBODY])
+
+        response = await self.looks.stream(self._engine(request), request, allowed)
         if request.method == "HEAD":  # the stream itself would never end
             return Response(None, 200, dict(response.headers))
         return response

@@ -35,7 +35,7 @@ from groupwise.serve.store import PART, Event, ModelRecord, SnapshotRecord, Stor
 LOG = logging.getLogger("groupwise.serve")
 SLICE = 128
 """So much of a batch is done before others have their turn."""
-ANSWERS = 200
+ANSWERS = 120
 """So many settled tickets are written at once: events wait for as long as that takes."""
 KEPT = 2
 """Snapshots."""

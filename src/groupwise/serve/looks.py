@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -152,11 +152,13 @@ class Looks:
             points.append({"event": seq, "at": at, **line, "groups": groups})
         return {"figures": FIGURES, "points": points}
 
-    async def stream(self, engine: Engine, request: Request) -> StreamingResponse:
+    async def stream(
+        self, engine: Engine, request: Request, allowed: Callable[[], bool]
+    ) -> StreamingResponse:
         """Server-sent events: what is known now, whenever it changes, at most once a second.
 
         The id of an event is that of the log; whoever comes back with it gets the lines of history
-        that were written meanwhile.
+        that were written meanwhile. It ends when they are not ``allowed`` to look any more.
         """
         given = request.headers.get("last-event-id", "")
         if given and not (given.isascii() and given.isdigit() and len(given) < 19):
@@ -169,7 +171,7 @@ class Looks:
                 if after is not None and point["event"] > after:
                     yield _event("history", point["event"], point)
             last = -1
-            while not self._ending.is_set() and engine.unavailable is None:
+            while not self._ending.is_set() and engine.unavailable is None and allowed():
                 if engine.state.seq != last:
                     last = engine.state.seq
                     figures = {**self.about(engine), "labels": dict(engine.counts.labels)}

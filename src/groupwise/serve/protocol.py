@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from groupwise.serve.errors import MalformedError, ServiceError, SlowError
@@ -46,7 +47,15 @@ class Joined:
 
 
 class Protocol(HttpToolsProtocol):
-    """One connection, as uvicorn has it, but for the above."""
+    """One connection, as uvicorn has it, but for the above.
+
+    Offers to go over to another protocol are ignored, as HTTP allows: some clients make them with
+    every first request. The parser takes what follows such a head for the other protocol's, so
+    that the body is read by another parser, which gets a head that says how long it is.
+    """
+
+    resumed = False
+    """Is the head that the parser reads one that was read before?"""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody is there, and has to ask for something."""
@@ -54,13 +63,56 @@ class Protocol(HttpToolsProtocol):
         self.since: float | None = self.loop.time()
         """When the request began that is not all there; None where there is none."""
 
+    def data_received(self, data: bytes) -> None:
+        """Some bytes of a request, or of several."""
+        self._unset_keepalive_if_required()
+        if self.since is None and (self.cycle is None or self.cycle.response_complete):
+            self.since = self.loop.time()  # also where it is line ends, and no request comes
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            self._resume(data[offer.args[0] :])
+        except httptools.HttpParserError:
+            self.send_400_response("")
+
+    def _resume(self, rest: bytes) -> None:
+        """Read the body of a request that offered another protocol."""
+        framing = (b"content-length", b"transfer-encoding")
+        head = [b"POST / HTTP/1.1", *(b"%s: %s" % one for one in self.headers if one[0] in framing)]
+        if not self.cycle.keep_alive:
+            head.append(b"connection: close")
+        self.parser = httptools.HttpRequestParser(self)
+        self.resumed = True
+        self.parser.feed_data(b"\r\n".join(head) + HEAD_ENDS)
+        if rest:
+            self.data_received(rest)
+
     def on_message_begin(self) -> None:
         """A request begins."""
-        self.since = self.loop.time()
-        super().on_message_begin()
+        if not self.resumed:
+            self.since = self.loop.time()
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Whom it is for."""
+        if not self.resumed:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A line of its head."""
+        if not self.resumed:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Its head is there."""
+        if not self.resumed:
+            super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """It is all there."""
+        """It is all there, unless it offered another protocol: then the body is still to come."""
+        if self.parser.should_upgrade():
+            return
+        self.resumed = False
         self.since = None
         super().on_message_complete()
 

@@ -18,6 +18,8 @@ WAIT = 5.0
 """Seconds to wait for another process that writes tokens."""
 LOCK = ".lock"
 COLUMNS = "number, key, row, answer, outcome, label, at, settled"
+TOGETHER = 120
+"""Settled tickets in one statement: some builds take no more than 999 values."""
 APPEND = (
     "INSERT INTO log (model, first, last, content) SELECT ?, ?, ?, ? "
     "WHERE EXISTS (SELECT 1 FROM models WHERE model = ? AND fence = ?)"
@@ -40,6 +42,8 @@ class SqliteStore(SqlStore):
         self._durable = durable
         self._level = self._wanted = "FULL" if durable else "OFF"
         """How much of a commit is synced, as it is and as it is to be for the next."""
+        self._doubtful = False
+        """Has a write failed, so that some before it that were not synced may be gone?"""
         self._lock = self._locked() if writer else None
         try:
             self._connection = self._connect()
@@ -124,21 +128,21 @@ class SqliteStore(SqlStore):
             raise stale(batch.model)
 
     def put_answers(self, model: int, fence: int, answers: Iterable[Answer]) -> None:
-        """Remember settled tickets; in one step, too."""
-        rows = [*answers]
-        if not rows:
-            return
-        marks = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * len(rows))
-        statement = (
-            f"INSERT INTO answers (model, {COLUMNS}) SELECT ?, * FROM (VALUES {marks}) "
-            "WHERE EXISTS (SELECT 1 FROM models WHERE model = ? AND fence = ?) "
-            "ON CONFLICT (model, number) DO NOTHING"
-        )
-        values = model, *itertools.chain.from_iterable(rows), model, fence
-        with self._errors(), self._unsynced():
-            self._tune()
-            found = self._connection.execute(statement, values).rowcount
-        if not found:  # known already, or not the writer any more
+        """Remember settled tickets; many in one step, too."""
+        rows, found = [*answers], 0
+        for start in range(0, len(rows), TOGETHER):
+            some = rows[start : start + TOGETHER]
+            marks = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * len(some))
+            statement = (
+                f"INSERT INTO answers (model, {COLUMNS}) SELECT ?, * FROM (VALUES {marks}) "
+                "WHERE EXISTS (SELECT 1 FROM models WHERE model = ? AND fence = ?) "
+                "ON CONFLICT (model, number) DO NOTHING"
+            )
+            values = model, *itertools.chain.from_iterable(some), model, fence
+            with self._errors(), self._unsynced():
+                self._tune()
+                found += self._connection.execute(statement, values).rowcount
+        if rows and not found:  # known already, or not the writer any more
             with self._writing() as cursor:
                 self._hold(cursor, model, fence)
 
@@ -161,7 +165,15 @@ class SqliteStore(SqlStore):
             self._wanted = "FULL" if self._durable else "OFF"
 
     def _tune(self) -> None:
-        """Let what is written next wait for the disk, or not; an error where that cannot be."""
+        """Let what is written next wait for the disk, or not; an error where that cannot be.
+
+        After a sync that failed a system may forget what it has not written, and say so once. What
+        comes next must not stand behind a hole in the log: all of it is put into the file first.
+        """
+        if self._doubtful:
+            if self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                raise sqlite3.OperationalError("what came before a failed write is in doubt")
+            self._doubtful = False
         if self._level != self._wanted:
             self._connection.execute(f"PRAGMA synchronous = {self._wanted}")
             self._level = self._wanted
@@ -186,6 +198,7 @@ class SqliteStore(SqlStore):
         try:
             yield
         except sqlite3.Error as error:
+            self._doubtful = True
             raise FullError(
                 f"The store {self.place} cannot be written ({error}). Nothing of this request "
                 "happened; try again when there is room."

@@ -26,7 +26,7 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   const columns = (points) => {
-    const of = points.filter((point) => group in point.groups);
+    const of = points.filter((point) => Object.hasOwn(point.groups, group));
     const take = (place) => of.map((point) => point.groups[group][place]);
     return [of.map((point) => point.settled), take(1), take(2), take(3)];
   };
@@ -72,7 +72,8 @@
   // What the server writes of the groups, of alerts and of ages is taken from the page as it is now.
   const renew = async () => {
     const response = await fetch(`${location.pathname}?group=${encodeURIComponent(group)}`);
-    if (!response.ok) return;
+    if (response.redirected) location.reload(); // to log in again
+    if (!response.ok || response.redirected) return;
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     for (const item of document.querySelectorAll("[data-live]")) {
       const now = page.querySelector(`[data-live="${item.dataset.live}"]`);
@@ -80,11 +81,19 @@
     }
   };
 
-  if (place) {
-    draw(JSON.parse(place.dataset.chart));
-    setInterval(look, 5000);
-  }
-  setInterval(renew, 5000);
+  // One after another: where answers take long, requests do not pile up.
+  const follow = async () => {
+    try {
+      if (!document.hidden) {
+        if (place) await look();
+        await renew();
+      }
+    } catch { /* it is not there just now */ }
+    setTimeout(follow, 5000);
+  };
+
+  if (place) draw(JSON.parse(place.dataset.chart));
+  setTimeout(follow, 5000);
   const stream = new EventSource(`${path}/stream`);
   stream.addEventListener("figures", (event) => figures(JSON.parse(event.data)));
 })();
