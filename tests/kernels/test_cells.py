@@ -46,6 +46,32 @@ def test_nothing_is_lost(matrix):
     assert np.array_equal(dense(found, matrix.shape[1]), matrix)
 
 
+FULLER = arrays(
+    np.float64,
+    st.tuples(st.integers(1, 4), st.sampled_from([3, 4, 8, 16])),
+    elements=st.sampled_from([0.0, 1.0, -2.5, 1e-300, 4.0, 5.0]),
+)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(MATRICES | FULLER)
+def test_a_matrix_is_taken_as_it_is_only_where_its_cells_are_the_same(matrix):
+    found, wanted = Cells.of_dense(matrix), Cells(*cells.of_matrix(matrix))
+    for name in ("indptr", "values", "full"):
+        assert np.array_equal(getattr(found, name), getattr(wanted, name))
+    assert np.array_equal(dense(found, matrix.shape[1]), matrix)
+
+
+def test_memory_of_a_matrix():
+    matrix = np.arange(1.0, 17.0).reshape(2, 8)
+    assert np.shares_memory(Cells.of_dense(matrix).values, matrix)
+    matrix[1, 4:] = 0.0  # a row that ends before the last whole vector
+    assert not np.shares_memory(Cells.of_dense(matrix).values, matrix)
+    matrix[:] = 1.0
+    matrix.flags.writeable = False  # kernels are compiled for arrays that may be written
+    assert not np.shares_memory(Cells.of_dense(matrix).values, matrix)
+
+
 @settings(deadline=None)  # the first call compiles
 @given(MATRICES)
 def test_full_rows_have_all_cells_and_others_their_non_zeros(matrix):
