@@ -15,7 +15,15 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "ray": ("ray",),
     "urls": ("fsspec",),
     "frames": ("pandas", "polars"),
-    "serve": ("starlette", "msgspec", "uvicorn", "prometheus_client", "psycopg", "httpx"),
+    "serve": (
+        "starlette",
+        "msgspec",
+        "httptools",
+        "uvicorn",
+        "prometheus_client",
+        "psycopg",
+        "httpx",
+    ),
 }
 """What ``pip install 'groupwise[extra]'`` adds, by the names that are imported."""
 
