@@ -354,6 +354,22 @@ def test_one_by_one_in_parts_and_from_a_file(kind, tmp_path):
     assert loop.regret().rows == saved.regret().rows == parts.regret().rows
 
 
+def test_what_is_sure_is_a_matter_of_the_labels_own_size():
+    """Three rows, the second column 1.3 times the first, rounded: who uses that loses nothing.
+
+    Labels are small beside their shift to scaled ones, which must not make that look small.
+    """
+    x = np.array([[45.62366700096581], [0.29585089099008594], [28.384750467928786]])
+    x = np.hstack([x, 1.3 * x, [[3.0], [6.0], [1.0]]])
+    y = np.array([-0.016949815648752753, 0.2522803943787705, 0.12047777845182728])
+    w = np.array([0.001699250758299924, 6.564281921630295e-08, 9.560883340032746e-13])
+    assert least_squares(x, y, w) == 0
+    factor = Factor(3)
+    factor.add(np.sqrt(w)[:, None] * x, np.sqrt(w) * y)
+    found = factor.hindsight(float(w @ (y + 0.5) ** 2))
+    assert found.uncertain or found.best <= 1e-9 * float(w @ y**2)
+
+
 @pytest.mark.parametrize("scale", [0.25, 1.0, 2.0**40])
 def test_merged_factors_are_a_factor_of_all_rows(scale):
     generator = np.random.default_rng(0)

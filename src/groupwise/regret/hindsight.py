@@ -57,7 +57,7 @@ CLOSE, SIMPLE = 0.1, 1 << 13
 fraction; and how large the denominator of that may be. Wrong guesses do no harm: the sketches
 tell."""
 SURE, SURE_OF_BEST = 1e-9, 1e-6
-"""An error is no matter if it is below so much of 1 + Σ w y² plus so much of the best loss."""
+"""An error is no matter if it is below so much of Σ w y² plus so much of the best loss."""
 
 
 class Independent(NamedTuple):
@@ -161,12 +161,17 @@ class Factor:
             self.sample = np.where(self.sample != 0.0, self.sample, sample)
 
     def hindsight(self, power: float) -> Hindsight:
-        """The best loss, and by how much it may be wrong; ``power`` is Σ w y² of scaled labels."""
+        """The best loss, and by how much it may be wrong.
+
+        ``power`` is Σ w y² of scaled labels; it is taken with those that the factor has, which may
+        be shifted, where that is less.
+        """
         used: Flags = (self.matrix != 0.0).any(axis=0)
         if not used.any():
             return Hindsight(self.rest, EPSILON * self.rest)
         target = self.right[used]
         labels = float(target @ target) + self.rest  # ‖y‖²
+        power = min(power, labels)
         matrix, lengths, rounding = self._scaled(used)
         size = np.sqrt(matrix.shape[1])
         nothing = 0.25 * rounding
