@@ -325,6 +325,16 @@ def test_clipping_keeps_the_same_stream_proved():
         assert {row["status"] for row in model.regret()} <= {"proved", "loose", "vacuous"}
 
 
+def test_a_table_right_after_a_restart_where_groups_have_learners_of_their_own():
+    own = {"k=1": gw.learners.Ridge(everybody="only"), ...: gw.learners.Ridge()}
+    model = gw.Groupwise([gw.by("k")], learner=own)
+    for t in range(20):
+        model.learn_one({"k": str(t % 2), "x": t / 20}, t % 3 / 2)
+    model.restart()
+    assert {line["status"] for line in model.regret()} == {"estimated"}
+    assert all(line["a_priori"] is None for line in model.regret())
+
+
 @pytest.mark.parametrize("loss", [gw.losses.Square(), gw.losses.Log()], ids=["square", "log"])
 def test_nothing_is_proved_after_a_restart(tmp_path, loss):
     """The books go on; what the aggregator's bound is of does not."""

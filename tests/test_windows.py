@@ -258,6 +258,12 @@ def test_certificates_hold_for_every_window(kind, adversary, late):
     assert ratio > 0.1
 
 
+def test_rows_that_nobody_is_awake_for():
+    rows: Any = gw.replay(np.ones((40, 1)), np.linspace(0, 1, 40), np.zeros((40, 0)), windows=True)
+    assert np.isfinite(rows.prediction).all()
+    assert len(rows.regret()) == 0
+
+
 def test_a_window_that_just_begins_is_no_part_of_a_stretch():
     features, labels, _ = stream(128, 1)
     options: dict[str, Any] = {"names": ["always_on"], "learner": gw.learners.Ridge()}

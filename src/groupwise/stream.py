@@ -51,7 +51,7 @@ def rows_at_a_time(reduction: Reduction, groups: int, features: int) -> int:
         return rows
     begun = 2 * min(groups, AWAKE) / reduction.windows.kind.shortest  # in a row, at most
     numbers = begun * (reduction.experts + 2) * room(features) ** 2
-    return max(min(rows, FEWEST), min(rows, int(BEGUN / numbers)))
+    return max(min(rows, FEWEST), min(rows, int(BEGUN / max(numbers, 1.0))))
 
 
 NONE: Vector = np.zeros((0, 0))

@@ -290,8 +290,10 @@ class RidgeBank(QuadraticBank):
         The forward form need not be clipped, and keeps the determinant. For the plain form that is
         what it can be for rows of this size, d ln(1 + Σ w‖x‖²/(λd)).
         """
+        if group >= len(self.store) or not self.square:
+            return None
         mine = self.store.of(group)
-        if mine.minimum is None or not self.square:  # or nothing learned since a restart
+        if mine.minimum is None:  # nothing learned since a restart
             return None
         least = math.inf
         for k, one in enumerate(self.learners):
