@@ -90,6 +90,34 @@ def test_long_streams_stay_as_close(kind):
     assert np.abs(plain.advice - cut.advice).max() <= (WELL if kind == "normal" else ELSE)
 
 
+def far(rng, rows):
+    """Columns of which little is left without another: learners keep it, and so must segments."""
+    one, normal = np.ones((rows, 1)), rng.normal(size=(rows, 3))
+    later, time = rng.random((rows, 1)), np.arange(rows)[:, None]
+    clock = 1.7e9 + time
+    yield "clocks", np.hstack([one, clock, clock + later, normal]), later
+    yield "clocks alone", np.hstack([clock, clock + later, normal]), later
+    days = 1.7e9 + time // 700 * 86_400.0
+    yield "days", np.hstack([one, days, days + later, normal]), later
+    began = np.where(time > rows / 3, np.hstack([clock, clock + later]), 0.0)
+    yield "from a row on", np.hstack([one, began, normal]), later
+    yield "milliseconds", np.hstack([one, clock, clock + 1e-3 * later, normal]), later
+    yield "offsets", np.hstack([one, 1e8 + normal]), normal[:, :1]
+    yield "offsets alone", 1e8 + normal, normal[:, :1]
+
+
+@pytest.mark.parametrize("kind", [name for name, *_ in far(np.random.default_rng(0), 8)])
+def test_what_columns_have_alone_goes_through_segments(kind):
+    rng = np.random.default_rng(0)
+    X, told = {name: about for name, *about in far(rng, 3_000)}[kind]
+    y = np.clip(0.5 + 0.3 * told[:, 0] + 0.05 * rng.normal(size=len(X)), 0.0, 1.0)
+    learners = [Ridge(1e-3), Ridge(1.0, forward=True), Ridge(0.01, forgetting=0.999)]
+    for learner in learners:
+        plain: Any = gw.replay(X, y, np.ones((len(X), 1)), learner=learner)
+        cut: Any = gw.replay(X, y, np.ones((len(X), 1)), learner=learner, segment=500, jobs=1)
+        assert np.abs(plain.advice - cut.advice).max() <= ELSE / 4
+
+
 def frame(rows, seed=0):
     """Text whose levels come late, numbers, dates, weights, and another model's predictions."""
     rng = np.random.default_rng(seed)

@@ -22,10 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupwise.arrays import Index, Vector
+from groupwise.kernels.beginnings import decay, lay_leaning
 from groupwise.kernels.cells import Cells
 from groupwise.layers import AnyLayer, reduction_for
 from groupwise.learners import beginnings
-from groupwise.learners.beginnings import Beginnings, Passed
+from groupwise.learners.beginnings import Apart, Beginnings, Passed
 from groupwise.learners.crew import Crew
 from groupwise.learners.recorders import Recorder, SegmentRecorder
 from groupwise.learners.ridge import Ridge
@@ -33,6 +34,7 @@ from groupwise.learners.rosters import Rosters
 from groupwise.losses import Loss
 from groupwise.protocols import AnyAggregator, Engine
 from groupwise.reduction import Reduction
+from groupwise.regret.hindsight import Factor
 from groupwise.regret.sums import GroupSums, merged
 from groupwise.stream import NONE, Chunk, Laid, Outcome, Stream
 
@@ -158,12 +160,12 @@ class Added(NamedTuple):
     """How many rounds each has."""
     weights: tuple[Vector, ...]
     """Those of the rounds; none of any group where all are 1."""
-    masses: Vector
-    """Σ w as faded as they are at the end, with a column for each factor of the recorder."""
+    masses: Mapping[float, Vector]
+    """Σ w as faded as they are at the end, by forgetting factor."""
     sums: tuple[list[GroupSums], ...]
     """For hindsight first, where there is such; then for every factor."""
-    places: Mapping[float, int]
-    """Which of the sums of a group are for learners of a forgetting factor."""
+    passed: tuple[Mapping[float, Apart], ...]
+    """Rows for learners of every forgetting factor."""
 
 
 class Learned(NamedTuple):
@@ -222,23 +224,71 @@ def add_up(parts: Parts, segment: Segment) -> Added:
         in_order = weights[np.argsort(groups, kind="stable")]
         apart = tuple(np.split(in_order, np.cumsum(counts)[:-1]))
     sums = tuple(recorder.of(group, crew.features(group)) for group in awake.tolist())
-    masses = np.column_stack([plain[awake], recorder.masses[awake]])
-    return Added(awake, counts, apart, masses, sums, recorder.places)
+    masses = {1.0: plain[awake]}
+    masses |= {one: recorder.masses[awake, k] for k, one in enumerate(recorder.factors.tolist())}
+    own = [{gamma: one[recorder.places[gamma]] for gamma in parts.forgetting} for one in sums]
+    passed = _passed(parts, segment, awake, own, plain)
+    return Added(awake, counts, apart, masses, sums, passed)
+
+
+def _passed(
+    parts: Parts,
+    segment: Segment,
+    awake: Index,
+    sums: Sequence[Mapping[float, GroupSums]],
+    weights: Vector,
+) -> tuple[Mapping[float, Apart], ...]:
+    """The sums of groups as learners take them in; where columns lean, once more without that."""
+    found = [{x: Apart(y.rows, y.right, np.zeros(y.width)) for x, y in one.items()} for one in sums]
+    gammas = parts.forgetting
+    parameters = beginnings.ridge_of(crew_of(parts.reduction())).parameters if gammas else NONE
+    least = {
+        gamma: min((x for x in parts.ridges if x.forgetting == gamma), key=lambda x: x.penalty)
+        for gamma in gammas
+    }
+    leaning: dict[int, dict[float, tuple[Factor, Vector, int]]] = {}
+    for group, one in zip(awake.tolist(), sums, strict=True):
+        for gamma, own in one.items():
+            chosen = beginnings.multiples_for(own, least[gamma], parameters)
+            if chosen is not None:
+                leaning.setdefault(group, {})[gamma] = Factor(own.width), *chosen
+    if not leaning:
+        return tuple(found)
+    slots, left = np.full(segment.groups, -1, dtype=np.int32), weights.copy()
+    factors, masses = np.array(gammas), np.zeros((weights.size, len(gammas)))
+    features = dict(zip(awake.tolist(), (one[gammas[0]].features for one in sums), strict=True))
+    for chunk in segment.chunks():
+        work = Laid(chunk, segment.number, slots, [], segment.baseline)
+        members = work.indptr, work.groups, work.weights, work.labels
+        cells = np.empty(2 * work.groups.size * len(gammas))
+        decay(*members, factors, left, masses, cells)
+        weighted = cells.reshape(-1, len(gammas), 2)
+        for i, group in enumerate(work.parts.groups.tolist()):
+            some = slice(*work.parts.starts[i : i + 2])
+            rows, entries = work.parts.rows[some], work.parts.entries[some]
+            columns = np.full(int(features[group].max(initial=-1)) + 1, -1)
+            columns[features[group]] = np.arange(features[group].size)
+            for gamma, (factor, multiples, pivot) in leaning.get(group, {}).items():
+                labels, matrix = np.empty(rows.size), np.zeros((rows.size, factor.right.size))
+                each = np.ascontiguousarray(weighted[:, gammas.index(gamma)]).ravel()
+                about = rows, entries, each, columns, multiples, pivot, matrix, labels
+                lay_leaning(*work.cells, *about)
+                factor.add(matrix, labels)
+    for i, group in enumerate(awake.tolist()):
+        for gamma, (factor, multiples, pivot) in leaning.get(group, {}).items():
+            found[i][gamma] = Apart(factor.matrix, factor.right, multiples, pivot)
+    return tuple(found)
 
 
 def follow(parts: Parts, before: Beginnings, added: Added) -> Beginnings:
     """What learners begin the next segment with."""
     bank = beginnings.ridge_of(crew_of(parts.reduction()))
     after = dict(before)
-    first = 0 if parts.offset is None else 1
     for i, group in enumerate(added.groups.tolist()):
-        own = {gamma: added.sums[i][added.places[gamma]] for gamma in parts.forgetting}
-        masses = {
-            gamma: float(added.masses[i, 0 if gamma == 1.0 else 1 + added.places[gamma] - first])
-            for gamma in parts.forgetting
-        }
+        masses = {gamma: float(added.masses[gamma][i]) for gamma in parts.forgetting}
         weights = owned(added.weights[i]) if added.weights else np.zeros(0)
-        passed = Passed(own, masses, int(added.counts[i]), weights)
+        features = added.sums[i][0].features
+        passed = Passed(features, added.passed[i], masses, int(added.counts[i]), weights)
         args = bank.learners, bank.parameters, passed
         after[group] = beginnings.followed(before.get(group), *args)
     return after

@@ -3,19 +3,23 @@
 It is that of a stiff learner (``kernels.stiff``): R and z with RᵀR = A / strength and Rθ = z. The
 sums of a segment's rows are rows themselves, such as those of a triangular factor of them, and are
 folded in like any others.
+
+A factor of columns that lean on another (``kernels.stiff``) would lose digits that learners keep.
+Such sums are those of x_j − q_j x_p, with multiples that the factor gives.
 """
 
 import numpy as np
 
-from groupwise.kernels.compiled import compiled
+from groupwise.kernels.cells import fma
+from groupwise.kernels.compiled import compiled, lean
 from groupwise.kernels.ridge import EACH, FAINT, PENALTY, ROOM
 from groupwise.kernels.stiff import (
     choose_multiples,
     factorise,
     invert,
     is_calm,
+    lean_anew,
     renew,
-    take_multiples,
 )
 from groupwise.kernels.triangles import absorb
 
@@ -27,7 +31,7 @@ def stiffen(mine, parameters):
     for k in range(len(mine.strength)):
         if mine.stiff[k] == 0:
             factorise(mine, k, parameters, work)
-            choose_multiples(mine, k)
+            choose_multiples(mine, k, work)
         mine.stiff[k] = 1
         mine.checks[k] = 0
 
@@ -42,22 +46,77 @@ def calm_down(mine, parameters):
 
 
 @compiled
-def take_in(mine, learner, parameters, left, rows, labels):
-    """Fold rows of A / strength and their labels into R and z; both are used up.
+def take_in(mine, learner, parameters, left, rows, labels, strength, multiples, pivot):
+    """Fold rows of A and their labels into R and z; the rows are used up.
 
-    Before that, what was learned earlier keeps the share ``left``; where this is below 1, the
-    penalty has been renewed meanwhile. By rotations, row by row: reflections of [R; rows] would
-    lose the penalty beside rows that are 1e16 times as large.
+    They are without multiples of a pivot. Before that, what was learned earlier keeps the share
+    ``left``; where this is below 1, the penalty has been renewed meanwhile. By rotations, row by
+    row: reflections of [R; rows] would lose the penalty beside rows that are 1e16 times as large.
     """
     factor, right, width = mine.inverse[learner], mine.theta[learner], mine.theta.shape[1]
     work = np.empty((ROOM, width))
     if left < 1.0:
         renew(mine, learner, parameters[learner * EACH + PENALTY], left, work)
+    expect(mine, learner, multiples, pivot, work[0])
+    weight = 1.0 / strength
     for i in range(len(rows)):
-        take_multiples(mine, learner, rows[i])
+        lean_anew(rows[i], multiples, pivot, mine.diagonal[learner], mine.pivot[learner])
         work[0, :] = 0.0
-        absorb(factor, right, rows[i], work[0], 1.0, labels[i], 0, width)
-    choose_multiples(mine, learner)
+        absorb(factor, right, rows[i], work[0], weight, labels[i], 0, width)
+    choose_multiples(mine, learner, work[0])
+
+
+@lean
+def expect(mine, learner, multiples, pivot, chosen):
+    """Let columns of a learner lean that will, where they do not: they would enter as they are."""
+    factor, own, width = mine.inverse[learner], mine.diagonal[learner], mine.theta.shape[1]
+    free, changes = True, False
+    for j in range(width):
+        free = free and own[j] == 0.0
+    if not free and mine.pivot[learner] != pivot:
+        return
+    for j in range(width):
+        chosen[j] = own[j]
+        if own[j] == 0.0 and j > pivot:
+            chosen[j] = multiples[j]
+            changes = changes or multiples[j] != 0.0
+    if changes:
+        for i in range(width):
+            lean_anew(factor[i], own, mine.pivot[learner], chosen, pivot)
+        for j in range(width):
+            own[j] = chosen[j]
+        mine.pivot[learner] = pivot
+
+
+@compiled
+def farthest(factor):
+    """How many times what a column has in common with those before it is what it has alone."""
+    most = 0.0
+    for j in range(len(factor)):
+        for i in range(j):
+            most = max(most, abs(factor[i, j]) / factor[j, j])
+    return most
+
+
+@compiled
+def lay_leaning(
+    indptr, indices, values, full, rows, entries, weighted, columns, multiples, pivot, out, labels
+):
+    """Write the rows of a group as √w (x_j − q_j x_p), by its own columns, and √w y.
+
+    ``weighted`` has weight and label of every entry, and ``columns`` the column of a feature.
+    """
+    for i in range(rows.size):
+        t, row = rows[i], out[i]
+        weight, label = weighted[2 * entries[i]], weighted[2 * entries[i] + 1]
+        for place in range(indptr[t], indptr[t + 1]):
+            column = columns[place - indptr[t] if full[t] else indices[place]]
+            if values[place] != 0.0:
+                row[column] = values[place]
+        x, root = row[pivot], np.sqrt(weight)
+        for j in range(row.size):
+            row[j] = root * fma(-multiples[j], x, row[j])
+        labels[i] = root * label
 
 
 @compiled

@@ -20,6 +20,7 @@ import numpy as np
 
 from groupwise.kernels.cells import fma
 from groupwise.kernels.compiled import Kernel, compiled, inlined, lean
+from groupwise.kernels.gram import minus, times
 from groupwise.kernels.hindsight import HELD
 from groupwise.kernels.layout import LANES, open_place
 from groupwise.kernels.ridge import (
@@ -153,7 +154,7 @@ def grow_older(mine, k, parameters, work):
     rows = mine.stiff[k]
     mine.stiff[k] = rows + 1
     if rows & (rows - 1) == 0:
-        choose_multiples(mine, k)
+        choose_multiples(mine, k, work[0])
     # Where calm learners fold: products that were formed ahead do not reach beyond it.
     if mine.waiting[0] == HELD - 1 and mine.stiff[k] > PATIENCE << min(mine.checks[k], 50):
         mine.checks[k] += 1
@@ -196,11 +197,11 @@ def original(mine, learner, i, j):
 
 
 @lean
-def choose_multiples(mine, learner):
+def choose_multiples(mine, learner, work):
     """Let columns that lean on a pivot enter as their difference from its multiples.
 
     Where one leans on others in spite of the multiples, the pivot becomes that of these which it
-    leans on most.
+    leans on most. ``work`` has room for all columns.
     """
     factor, multiples = mine.inverse[learner], mine.diagonal[learner]
     width = multiples.size
@@ -214,8 +215,7 @@ def choose_multiples(mine, learner):
     if most > LEAN:
         pivot = best_pivot(mine, learner, leaning)
         if pivot != mine.pivot[learner]:
-            lean_no_more(mine, learner)
-            mine.pivot[learner] = pivot
+            turn_to(mine, learner, pivot, work)
     pivot = mine.pivot[learner]
     power = 0.0
     for i in range(pivot + 1):
@@ -250,6 +250,45 @@ def best_pivot(mine, learner, leaning):
         if left < least:
             pivot, least = k, left
     return pivot
+
+
+@lean
+def turn_to(mine, learner, pivot, chosen):
+    """Let columns lean on another pivot; ``chosen`` has room for its multiples."""
+    factor, multiples, width = mine.inverse[learner], mine.diagonal[learner], mine.theta.shape[1]
+    power = 0.0
+    for i in range(pivot + 1):
+        cell = original(mine, learner, i, pivot)
+        power += cell * cell
+    chosen[:width] = 0.0
+    for j in range(pivot + 1, width):
+        common, above = 0.0, 0.0
+        for i in range(j):
+            cell = original(mine, learner, i, j)
+            above = max(above, abs(cell))
+            if i <= pivot:
+                common += original(mine, learner, i, pivot) * cell
+        if above > LEAN * factor[j, j]:
+            chosen[j] = common / power
+    for i in range(width):
+        lean_anew(factor[i], multiples, mine.pivot[learner], chosen, pivot)
+    for j in range(width):
+        multiples[j] = chosen[j]
+    mine.pivot[learner] = pivot
+
+
+@inlined
+def lean_anew(row, multiples, pivot, chosen, other):
+    """x_j − m_j x_π in place of x_j − q_j x_p.
+
+    To twice the digits: what both have in common of a column may be all but the last ones of it.
+    """
+    x = row[pivot]
+    high, low = minus(row[other], 0.0, *times(-multiples[other], 0.0, x, 0.0))
+    for j in range(row.size):
+        if multiples[j] != 0.0 or chosen[j] != 0.0:
+            cell, rest = minus(row[j], 0.0, *times(-multiples[j], 0.0, x, 0.0))
+            row[j] = minus(cell, rest, *times(chosen[j], 0.0, high, low))[0]
 
 
 @lean

@@ -36,16 +36,33 @@ class Beginning(NamedTuple):
 Beginnings = Mapping[int, Beginning]
 
 
+class Apart(NamedTuple):
+    """Rows that stand for those of a segment, as they are or without multiples of one column."""
+
+    rows: Vector
+    right: Vector
+    multiples: Vector
+    """By column; none of any where rows are as they are."""
+    pivot: int = 0
+    """The column whose multiples they are without."""
+
+
 class Passed(NamedTuple):
     """What a segment was for the learners of one group."""
 
-    sums: Mapping[float, GroupSums]
+    features: Index
+    """Which feature a column of its rows is."""
+    sums: Mapping[float, Apart]
     """Its rows, by forgetting factor."""
     masses: Mapping[float, float]
     """Σ w of them, as faded as they are at the end."""
     rounds: int
     weights: Vector
     """Those of its rounds, one after another; none where all are 1."""
+
+
+FAR = 1e5
+"""What a column has in common with others is so many times the rest where this is to be kept."""
 
 
 def fresh(penalties: Sequence[float], width: int) -> Models:
@@ -119,15 +136,14 @@ def followed(
 ) -> Beginning:
     """What the learners of a group begin the next segment with."""
     penalties = [one.penalty for one in learners]
-    some = next(iter(passed.sums.values()))
-    known = before.features if before is not None else some.features[:0]
-    features, _ = together(known, some.features)
+    known = before.features if before is not None else passed.features[:0]
+    features, places = together(known, passed.features)
     width = room(features.size)
     models = fresh(penalties, width) if before is None else widened(before[1], penalties, width)
     weight = float(passed.rounds) if not passed.weights.size else float(passed.weights.sum())
     for k, one in enumerate(learners):
         gamma = float(one.forgetting)
-        sums, left, strength = passed.sums[gamma], 1.0, float(models.strength[k])
+        left, strength = 1.0, float(models.strength[k])
         if gamma < 1.0:
             rounds = gamma, passed.rounds, passed.weights
             now, renewed = beginnings.fade_through(strength, *rounds)
@@ -135,11 +151,40 @@ def followed(
                 left = strength * gamma**weight / now
             strength = models.strength[k] = now
         models.mass[k] = models.mass[k] * left + passed.masses[gamma] / strength
-        _, places = together(features, sums.features)
-        root = np.sqrt(strength)
-        rows, labels = placed(sums.rows, places, width) / root, sums.right / root
-        beginnings.take_in(models, k, parameters, left, rows, labels)
+        _take_in(models, k, parameters, left, passed.sums[gamma], strength, places)
     return Beginning(features, models)
+
+
+def _take_in(
+    models: Models, k: int, parameters: Vector, left: float, sums: Apart, strength: float, at: Index
+) -> None:
+    """Fold the rows of a segment, whose columns are at these places, into a learner."""
+    width = models.theta.shape[1]
+    rows, multiples = placed(sums.rows, at, width), placed(sums.multiples, at, width)
+    pivot = int(at[sums.pivot]) if at.size else 0
+    right = np.ascontiguousarray(sums.right)
+    beginnings.take_in(models, k, parameters, left, rows, right, strength, multiples, pivot)
+
+
+def multiples_for(sums: GroupSums, learner: Ridge, parameters: Vector) -> tuple[Vector, int] | None:
+    """Which multiples of which column rows are to be without; None where they may be as they are.
+
+    Rounding takes ε times as much from a column as it has in common with others.
+    """
+    width = sums.width
+    root = np.sqrt(learner.penalty)
+    used = (sums.rows != 0.0).any(axis=0)
+    if np.count_nonzero(np.diag(sums.rows)) < np.count_nonzero(used):
+        return None  # fewer rows than columns: rows as they are lean on each other by chance
+    if np.abs(sums.rows).max(initial=0.0) * np.sqrt(len(sums.rows)) <= FAR * root:
+        return None
+    alone = fresh([learner.penalty], width)
+    as_is = Apart(sums.rows, sums.right, np.zeros(width))
+    _take_in(alone, 0, parameters, 1.0, as_is, 1.0, np.arange(width))
+    whole = alone.inverse[0] + alone.diagonal[0] * alone.inverse[0][:, alone.pivot[0], None]
+    if beginnings.farthest(whole) <= FAR or not alone.diagonal.any():
+        return None
+    return alone.diagonal[0], int(alone.pivot[0])
 
 
 def take_up(crew: Crew, groups: Index, given: Beginnings, calm: bool) -> None:
