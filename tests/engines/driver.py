@@ -37,7 +37,7 @@ def replay(engine: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    model.os = SimpleNamespace(**{**vars(os), "urandom": bytes})  # type: ignore[assignment]
+    vars(model)["os"] = SimpleNamespace(**{**vars(os), "urandom": bytes})
     if sys.argv[1] == "replay":
         replay(sys.argv[2], Path(sys.argv[3]))
     else:
