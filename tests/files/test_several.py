@@ -11,7 +11,7 @@ import pytest
 
 import groupwise as gw
 from groupwise.engines import LocalEngine
-from groupwise.errors import DataError
+from groupwise.errors import DataError, OutputError
 from groupwise.files.audit import audit
 from groupwise.files.by import LONGEST, Job, folder_of, run_by
 from groupwise.files.plan import planned
@@ -404,3 +404,55 @@ def test_an_audit_says_which_row(tmp_path):
     ):
         audit(found, plan, Asked(170, jobs=2), tmp_path / "out", progress=False)
     assert not (tmp_path / "out").exists()
+
+
+def in_segments(data, out, rows=300):
+    with planned(data, target="pay") as (found, plan):
+        run_in_segments(found, plan, out, Asked(rows, jobs=1), progress=False)
+
+
+def listing(out):
+    return sorted(str(one.relative_to(out)) for one in out.rglob("*") if one.is_file())
+
+
+def test_a_folder_holds_the_predictions_of_one_run(tmp_path):
+    """Whatever ran there before; and what others have put there stays."""
+    out, data = tmp_path / "out", written(people(600), tmp_path / "a.csv")
+    rest = ["model.gw", "regret.json", "report.html"]
+    parts = [f"predictions/part-{k:012d}.parquet" for k in (0, 300)]
+    regret_of(data, out)
+    assert listing(out) == sorted([*rest, "predictions.csv"])
+    in_segments(data, out)
+    assert listing(out) == sorted([*rest, *parts])
+    regret_of(data, out)
+    assert listing(out) == sorted([*rest, "predictions.csv"])
+    assert not (out / "predictions").exists()
+
+    mine = ["notes.txt", "predictions/mine.parquet", "predictions/deeper/part.txt"]
+    (out / "predictions" / "deeper").mkdir(parents=True)
+    for name in mine:
+        (out / name).write_text("mine")
+    in_segments(data, out, 100)
+    in_segments(data, out)
+    assert listing(out) == sorted([*rest, *parts, *mine])
+    regret_of(data, out)
+    assert listing(out) == sorted([*rest, "predictions.csv", *mine])
+    (out / "predictions.csv").write_text("mine,too\n")
+    in_segments(data, out)
+    assert listing(out) == sorted([*rest, "predictions.csv", *parts, *mine])
+
+
+def test_a_run_that_fails_takes_nothing_away(tmp_path):
+    out, data = tmp_path / "out", written(people(600), tmp_path / "a.csv")
+    gap = pl.when(pl.arange(0, 600) == 400).then(None).otherwise("pay")
+    bad = written(people(600).with_columns(pay=gap), tmp_path / "bad.csv")
+    regret_of(data, out)
+    before = {name: (out / name).read_bytes() for name in listing(out)}
+    with pytest.raises(DataError, match="label is missing"):
+        in_segments(bad, out)
+    assert {name: (out / name).read_bytes() for name in listing(out)} == before
+    (out / "predictions").write_text("a file")
+    before["predictions"] = b"a file"
+    with pytest.raises(OutputError, match="predictions is a file"):
+        in_segments(data, out)
+    assert {name: (out / name).read_bytes() for name in listing(out)} == before
