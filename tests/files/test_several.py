@@ -13,9 +13,10 @@ import groupwise as gw
 from groupwise.engines import LocalEngine
 from groupwise.errors import DataError, OutputError
 from groupwise.files.audit import audit
-from groupwise.files.by import LONGEST, Job, folder_of, run_by
+from groupwise.files.by import LONGEST, Done, Job, folder_of, run_by
 from groupwise.files.plan import planned
 from groupwise.files.ranges import ranges, units_of
+from groupwise.files.rows import pieces
 from groupwise.files.run import run, run_in_segments
 from groupwise.files.scan import scan
 from groupwise.files.segments import Asked
@@ -404,6 +405,88 @@ def test_an_audit_says_which_row(tmp_path):
     ):
         audit(found, plan, Asked(170, jobs=2), tmp_path / "out", progress=False)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("segmented", [True, False])
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("by", ["memory://rows", "file"])
+def test_urls_that_change_meanwhile(tmp_path, by, begun, segmented):
+    """As many bytes, other ones, between the first pass and the run or in it."""
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    parts = cut(tmp_path, "parquet")
+    urls = [f"file://{one}" for one in parts]
+    if by != "file":
+        urls = [f"{by}/{Path(one).name}" for one in parts]
+        for one in parts:
+            memory.pipe(f"/rows/{Path(one).name}", Path(one).read_bytes())
+
+    def change():
+        if by == "file":
+            os.utime(parts[0], (0, 0))
+        else:
+            memory.pipe("/rows/0.parquet", Path(parts[0]).read_bytes())
+
+    try:
+        with planned(urls, target="pay") as (found, plan):
+            if not begun:
+                change()
+            meanwhile = change if begun else int
+
+            def read():
+                if segmented:
+                    asked = Asked(90, Meanwhile(meanwhile))
+                    run_in_segments(found, plan, tmp_path / "out", asked, progress=False)
+                    return
+                for _ in pieces(found, plan.kinds, (), 90):
+                    assert begun
+                    meanwhile()
+
+            with pytest.raises(DataError, match=r"0\.parquet was changed while") as raised:
+                read()
+    finally:
+        if by != "file":
+            memory.rm("/rows", recursive=True)
+    assert "\n" not in str(raised.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_change_between_the_models_of_values(tmp_path, monkeypatch):
+    data = written(people(), tmp_path / "a.csv")
+
+    def run_value(job, value):
+        os.utime(data, (0, 0))
+        return Done(value, folder_of(job.column, value), 1, 0.0, None, ())
+
+    monkeypatch.setattr("groupwise.files.by.run_value", run_value)
+    job = Job((data,), None, {"target": "pay"}, "city", tmp_path / "out", 1)
+    with pytest.raises(DataError, match=r"a\.csv was changed while"):
+        run_by(job, "local", print)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_urls_that_stay_as_they_are(tmp_path):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    for path in cut(tmp_path, "parquet"):
+        memory.pipe("/rows/" + Path(path).name, Path(path).read_bytes())
+    try:
+        for name in (f"file://{tmp_path}/*.parquet", "memory://rows/*.parquet"):
+            with planned(name, target="pay") as (found, plan):
+                run_in_segments(found, plan, tmp_path / "out", Asked(200, jobs=1), progress=False)
+            assert pl.read_parquet(tmp_path / "out" / "predictions").height == 900
+    finally:
+        memory.rm("/rows", recursive=True)
+
+
+def test_a_url_that_is_gone(tmp_path):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    (path, *_) = cut(tmp_path, "parquet")
+    memory.pipe("/rows/0.parquet", Path(path).read_bytes())
+    with opened("memory://rows/0.parquet") as source:
+        source.check()
+        memory.rm("/rows", recursive=True)
+        with pytest.raises(DataError, match=r"0\.parquet: there is no such file"):
+            source.check()
 
 
 def in_segments(data, out, rows=300):

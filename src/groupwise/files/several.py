@@ -45,6 +45,11 @@ class Several(Source):
         joined = "".join(part.sha256 for part in self.parts)
         return hashlib.sha256(joined.encode()).hexdigest()
 
+    def check(self) -> None:
+        """Raise DataError unless all are what they were when they were opened."""
+        for part in self.parts:
+            part.check()
+
     def located(self, number: int) -> str:
         """Where a row is: in which file."""
         for place, part in enumerate(self.parts):
