@@ -1,5 +1,6 @@
 """Several files as one: the rows of one file, cut anywhere; and what is refused."""
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -487,6 +488,84 @@ def test_a_url_that_is_gone(tmp_path):
         memory.rm("/rows", recursive=True)
         with pytest.raises(DataError, match=r"0\.parquet: there is no such file"):
             source.check()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow", "jsonl"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_file_without_rows_among_others(tmp_path, kind, place):
+    frame = people()
+    parts = [frame[:200], frame[200:]]
+    parts.insert(place, frame[:0])
+    names = []
+    for i, one in enumerate(parts):
+        path = tmp_path / f"{i}.{kind}"
+        if kind == "arrow":
+            one.write_ipc(path)
+        elif kind == "jsonl":
+            one.write_ndjson(path) if len(one) else path.write_text("\n")
+        else:
+            written(one, path)
+        names.append(str(path))
+    ages = frame["age"].to_list()
+    with opened(names) as source:
+        found = scan(source, "pay")
+        assert found.rows == 900
+        every = list(ranges(units_of(found), 250))
+    read = [int(x) for one in every for t, _ in one.chunks(["age"]) for x in t["age"].to_pylist()]
+    assert read == ages
+    last = every[-1].located(every[-1].rows)
+    assert last == f"Row 700 of {names[1 if place == 2 else 2]}"
+
+
+@pytest.mark.parametrize("nothing", [b"", b"\n\n", gzip.compress(b"")])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_text_without_a_byte_among_others(tmp_path, kind, nothing):
+    """It is how some programs write a part that has no rows."""
+    (tmp_path / f"0.{kind}").write_bytes(nothing)
+    (tmp_path / f"2.{kind}").write_bytes(nothing)
+    one = tmp_path / f"1.{kind}"
+    people().write_ndjson(one) if kind == "jsonl" else written(people(), one)
+    with opened(f"{tmp_path}/*.{kind}") as source:
+        found = scan(source, "pay")
+        assert found.rows == 900
+        assert [unit.rows for unit in units_of(found)] == [900]
+    one.unlink()
+    with (
+        pytest.raises(DataError, match=r"0\..* (is empty|holds no rows)") as raised,
+        opened(f"{tmp_path}/*.{kind}") as source,
+    ):
+        scan(source, "pay")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_runs_over_a_file_without_rows(tmp_path, kind):
+    expected = regret_of(cut(tmp_path, kind), tmp_path / "a")
+    written(people()[:0], tmp_path / f"00.{kind}")
+    assert regret_of(f"{tmp_path}/*.{kind}", tmp_path / "b") == expected
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_files_without_rows_that_are_refused(tmp_path, kind):
+    """Other columns; all of them without rows; and no bytes where the format has some."""
+    whole = written(people(), tmp_path / f"0.{kind}")
+    for other, said in (
+        (people()[:0].drop("age"), "1.* has no column 'age', which .*0"),
+        (people()[:0].with_columns(more=1), "1.* has a column 'more', which .*0"),
+    ):
+        second = written(other, tmp_path / f"1.{kind}")
+        with pytest.raises(DataError, match=said):
+            regret_of([whole, second], tmp_path / "out")
+    none = [written(people()[:0], tmp_path / f"{i}.{kind}") for i in range(2)]
+    with pytest.raises(DataError, match=r"0\..* has a header but no rows"):
+        regret_of(none, tmp_path / "out")
+    if kind == "parquet":  # no table
+        Path(none[1]).write_bytes(b"")
+        written(people(), Path(none[0]))
+        with pytest.raises(DataError, match=r"1\.parquet is empty"):
+            regret_of(none, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def in_segments(data, out, rows=300):

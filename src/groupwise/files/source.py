@@ -170,7 +170,7 @@ def opened(name: str, table: str | None = None, skip: bool = False) -> Iterator[
         except OSError as error:
             raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
         if not path.stat().st_size:
-            raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
+            raise columnar.nothing(name)
         found = _source(name, path, packing, piped, table, stack)
         yield replace(found, ragged={}) if skip else found
 
@@ -187,7 +187,7 @@ def _source(
         with patiently(f"unpacking {shown(name)}."):
             inner = unpack(name, origin, packing, path)
         if not path.stat().st_size:
-            raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
+            raise columnar.nothing(name)
         if packing_of(path) is not None:
             raise DataError(f"{shown(name)} is packed twice. Unpack it once.")
     encoding = None if gzipped else encoding_of(path)
