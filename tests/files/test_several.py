@@ -618,3 +618,31 @@ def test_a_run_that_fails_takes_nothing_away(tmp_path):
     with pytest.raises(OutputError, match="predictions is a file"):
         in_segments(data, out)
     assert {name: (out / name).read_bytes() for name in listing(out)} == before
+
+
+@pytest.mark.parametrize("segmented", [True, False])
+@pytest.mark.parametrize("name", ["predictions.csv", "predictions/part-000000000000.parquet"])
+def test_a_run_does_not_replace_what_it_reads(tmp_path, name, segmented):
+    """Nor does a link to it; elsewhere, a file may have any name."""
+    (tmp_path / "out" / "predictions").mkdir(parents=True)
+    data = tmp_path / "out" / name
+    written(people(600), data)
+    link = tmp_path / "link"
+    link.symlink_to(data)
+    before = data.read_bytes()
+    go = in_segments if segmented else regret_of
+    for one in (data, link):
+        with pytest.raises(OutputError, match="is read, and would be replaced"):
+            go(str(one), tmp_path / "out")
+    assert data.read_bytes() == before
+    assert listing(tmp_path / "out") == [name]
+    go(str(data), tmp_path / "elsewhere")
+    assert data.read_bytes() == before
+
+
+def test_a_damaged_file_among_others(tmp_path):
+    whole, bad = cut(tmp_path, "parquet")[1:]
+    Path(bad).write_bytes(Path(bad).read_bytes()[:-8])
+    with pytest.raises(DataError, match=r"Cannot read .*2\.parquet: .*[^.]\.$"):
+        in_segments([whole, bad], tmp_path / "out")
+    assert not (tmp_path / "out").exists()

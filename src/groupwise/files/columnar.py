@@ -176,7 +176,7 @@ def _readable(source: "Source") -> Iterator[None]:
 
 
 def _unreadable(source: "Source", error: Exception) -> DataError:
-    return DataError(f"Cannot read {shown(source.name)}: {shown(str(error))}.")
+    return DataError(f"Cannot read {shown(source.name)}: {shown(str(error)).rstrip('.')}.")
 
 
 def excel(source: "Source", columns: Sequence[str] | None) -> "Chunks":

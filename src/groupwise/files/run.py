@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from groupwise.errors import DataError
+from groupwise.errors import DataError, OutputError
 from groupwise.files import segments
 from groupwise.files.aside import Aside
 from groupwise.files.chances import Calibrations, Nats, calibrated
@@ -30,6 +30,7 @@ from groupwise.files.recent import RECENT
 from groupwise.files.rows import AT_MOST, Piece, pieces, without
 from groupwise.files.scan import Scan
 from groupwise.files.settings import DROP
+from groupwise.files.several import files_of
 from groupwise.files.snapshots import Reading, save
 from groupwise.files.tables import OURS, Measure, Row, afterwards
 from groupwise.files.text import quoted, shown
@@ -323,6 +324,7 @@ def run(
     found: Scan, plan: Plan, out: Path, jobs: int | None = None, progress: bool = True
 ) -> Finished:
     """Run a plan and write everything that comes of it to ``out``."""
+    keep_files(found, out)
     following, task = Following(found, plan), plan.task
     with outputs(out) as files:
         with (
@@ -336,6 +338,18 @@ def run(
         finished = following.finished(progress)
         _write(files, following, finished, without_segments)
     return finished
+
+
+def keep_files(found: Scan, out: Path) -> None:
+    """Raise OutputError where what is written would take the place of a file that is read."""
+    out = out.resolve()
+    ours = {out / name for name in (PREDICTIONS, REGRET, MODEL, REPORT)}
+    for source in files_of(found.source):
+        place = source.origin.resolve()
+        if not source.remote and (place in ours or place.parent == out / segments.FOLDER):
+            raise OutputError(
+                f"{shown(source.name)} is read, and would be replaced. Give another --out."
+            )
 
 
 def without_segments(out: Path) -> None:
@@ -357,6 +371,7 @@ def run_in_segments(
 ) -> Finished:
     """The same in segments, on any engine; predictions are Parquet, a file for each."""
     segments.refuse(plan)
+    keep_files(found, out)
     pa.default_memory_pool().release_unused()  # what the first pass took
     following = Following(found, plan)
     with outputs(out) as files:
