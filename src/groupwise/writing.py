@@ -24,6 +24,8 @@ from groupwise.errors import GroupwiseError, OutputError
 PREFIX, LOCK = ".groupwise-", ".lock"
 BETWEEN = 0.1
 """Seconds between two looks at a lock that somebody else has."""
+PART = re.compile(r"part-\d{12,}\.parquet")
+"""What a file of predictions is called that is one of many."""
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
@@ -181,13 +183,17 @@ class Outputs(NamedTuple):
         """Where a file is written until all are."""
         return self.folder / name
 
-    def publish(self) -> None:
+    def publish(self, instead: Callable[[Path], None] | None = None) -> None:
         """Put all files in their place.
 
         Into a new folder they move together, in one step; into one that is there already one by
-        one, each replacing an older one of its name.
+        one, each replacing an older one of its name. At last ``instead`` is called with the folder,
+        to take away what these stand in the place of.
         """
         names = sorted(os.listdir(self.folder))
+        for name in names:
+            if self.path(name).is_dir() and (self.out / name).is_file():
+                raise OutputError(f"{self.out / name} is a file. Move it, or give another --out.")
         for place in sorted(self.folder.rglob("*")):
             if place.is_file():
                 _sync(place)
@@ -197,11 +203,41 @@ class Outputs(NamedTuple):
                 return
         for name in names:
             if self.path(name).is_dir():
-                _remove(self.out / name)
-                os.rename(self.path(name), self.out / name)
+                _put(self.path(name), Path(os.path.realpath(self.out / name)))
                 continue
             with replaced(self.out / name) as part:
                 shutil.move(self.path(name), part)
+        if instead is not None:
+            instead(self.out)
+
+
+def _put(folder: Path, place: Path) -> None:
+    """Put a folder in its place: in that of an older one, but for files that are others'."""
+    fresh = {one.relative_to(folder) for one in _files(folder)}
+    older = {one.relative_to(place) for one in _files(place)}
+    if all(one in fresh or PART.fullmatch(one.name) for one in older):
+        _remove(place)
+        shutil.move(folder, place)  # a link may lead to another disk
+        return
+    for one in older - fresh:
+        if PART.fullmatch(one.name):
+            (place / one).unlink()
+    for one in fresh:
+        (place / one).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(folder / one, place / one)
+
+
+def _files(folder: Path) -> list[Path]:
+    return [one for one in folder.rglob("*") if one.is_symlink() or not one.is_dir()]
+
+
+def without_parts(folder: Path) -> None:
+    """Remove a folder of predictions; what else is there stays."""
+    with suppress(OSError):
+        for one in [*folder.iterdir()]:
+            if PART.fullmatch(one.name):
+                one.unlink()
+        folder.rmdir()
 
 
 @contextmanager

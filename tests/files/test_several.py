@@ -1,5 +1,6 @@
 """Several files as one: the rows of one file, cut anywhere; and what is refused."""
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -11,11 +12,12 @@ import pytest
 
 import groupwise as gw
 from groupwise.engines import LocalEngine
-from groupwise.errors import DataError
+from groupwise.errors import DataError, OutputError
 from groupwise.files.audit import audit
-from groupwise.files.by import LONGEST, Job, folder_of, run_by
+from groupwise.files.by import LONGEST, Done, Job, folder_of, run_by
 from groupwise.files.plan import planned
 from groupwise.files.ranges import ranges, units_of
+from groupwise.files.rows import pieces
 from groupwise.files.run import run, run_in_segments
 from groupwise.files.scan import scan
 from groupwise.files.segments import Asked
@@ -403,4 +405,244 @@ def test_an_audit_says_which_row(tmp_path):
         pytest.raises(gw.GroupwiseError, match=said),
     ):
         audit(found, plan, Asked(170, jobs=2), tmp_path / "out", progress=False)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("segmented", [True, False])
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("by", ["memory://rows", "file"])
+def test_urls_that_change_meanwhile(tmp_path, by, begun, segmented):
+    """As many bytes, other ones, between the first pass and the run or in it."""
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    parts = cut(tmp_path, "parquet")
+    urls = [f"file://{one}" for one in parts]
+    if by != "file":
+        urls = [f"{by}/{Path(one).name}" for one in parts]
+        for one in parts:
+            memory.pipe(f"/rows/{Path(one).name}", Path(one).read_bytes())
+
+    def change():
+        if by == "file":
+            os.utime(parts[0], (0, 0))
+        else:
+            memory.pipe("/rows/0.parquet", Path(parts[0]).read_bytes())
+
+    try:
+        with planned(urls, target="pay") as (found, plan):
+            if not begun:
+                change()
+            meanwhile = change if begun else int
+
+            def read():
+                if segmented:
+                    asked = Asked(90, Meanwhile(meanwhile))
+                    run_in_segments(found, plan, tmp_path / "out", asked, progress=False)
+                    return
+                for _ in pieces(found, plan.kinds, (), 90):
+                    assert begun
+                    meanwhile()
+
+            with pytest.raises(DataError, match=r"0\.parquet was changed while") as raised:
+                read()
+    finally:
+        if by != "file":
+            memory.rm("/rows", recursive=True)
+    assert "\n" not in str(raised.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_change_between_the_models_of_values(tmp_path, monkeypatch):
+    data = written(people(), tmp_path / "a.csv")
+
+    def run_value(job, value):
+        os.utime(data, (0, 0))
+        return Done(value, folder_of(job.column, value), 1, 0.0, None, ())
+
+    monkeypatch.setattr("groupwise.files.by.run_value", run_value)
+    job = Job((data,), None, {"target": "pay"}, "city", tmp_path / "out", 1)
+    with pytest.raises(DataError, match=r"a\.csv was changed while"):
+        run_by(job, "local", print)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_urls_that_stay_as_they_are(tmp_path):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    for path in cut(tmp_path, "parquet"):
+        memory.pipe("/rows/" + Path(path).name, Path(path).read_bytes())
+    try:
+        for name in (f"file://{tmp_path}/*.parquet", "memory://rows/*.parquet"):
+            with planned(name, target="pay") as (found, plan):
+                run_in_segments(found, plan, tmp_path / "out", Asked(200, jobs=1), progress=False)
+            assert pl.read_parquet(tmp_path / "out" / "predictions").height == 900
+    finally:
+        memory.rm("/rows", recursive=True)
+
+
+def test_a_url_that_is_gone(tmp_path):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    (path, *_) = cut(tmp_path, "parquet")
+    memory.pipe("/rows/0.parquet", Path(path).read_bytes())
+    with opened("memory://rows/0.parquet") as source:
+        source.check()
+        memory.rm("/rows", recursive=True)
+        with pytest.raises(DataError, match=r"0\.parquet: there is no such file"):
+            source.check()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow", "jsonl"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_file_without_rows_among_others(tmp_path, kind, place):
+    frame = people()
+    parts = [frame[:200], frame[200:]]
+    parts.insert(place, frame[:0])
+    names = []
+    for i, one in enumerate(parts):
+        path = tmp_path / f"{i}.{kind}"
+        if kind == "arrow":
+            one.write_ipc(path)
+        elif kind == "jsonl":
+            one.write_ndjson(path) if len(one) else path.write_text("\n")
+        else:
+            written(one, path)
+        names.append(str(path))
+    ages = frame["age"].to_list()
+    with opened(names) as source:
+        found = scan(source, "pay")
+        assert found.rows == 900
+        every = list(ranges(units_of(found), 250))
+    read = [int(x) for one in every for t, _ in one.chunks(["age"]) for x in t["age"].to_pylist()]
+    assert read == ages
+    last = every[-1].located(every[-1].rows)
+    assert last == f"Row 700 of {names[1 if place == 2 else 2]}"
+
+
+@pytest.mark.parametrize("nothing", [b"", b"\n\n", gzip.compress(b"")])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_text_without_a_byte_among_others(tmp_path, kind, nothing):
+    """It is how some programs write a part that has no rows."""
+    (tmp_path / f"0.{kind}").write_bytes(nothing)
+    (tmp_path / f"2.{kind}").write_bytes(nothing)
+    one = tmp_path / f"1.{kind}"
+    people().write_ndjson(one) if kind == "jsonl" else written(people(), one)
+    with opened(f"{tmp_path}/*.{kind}") as source:
+        found = scan(source, "pay")
+        assert found.rows == 900
+        assert [unit.rows for unit in units_of(found)] == [900]
+    one.unlink()
+    with (
+        pytest.raises(DataError, match=r"0\..* (is empty|holds no rows)") as raised,
+        opened(f"{tmp_path}/*.{kind}") as source,
+    ):
+        scan(source, "pay")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_runs_over_a_file_without_rows(tmp_path, kind):
+    expected = regret_of(cut(tmp_path, kind), tmp_path / "a")
+    written(people()[:0], tmp_path / f"00.{kind}")
+    assert regret_of(f"{tmp_path}/*.{kind}", tmp_path / "b") == expected
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_files_without_rows_that_are_refused(tmp_path, kind):
+    """Other columns; all of them without rows; and no bytes where the format has some."""
+    whole = written(people(), tmp_path / f"0.{kind}")
+    for other, said in (
+        (people()[:0].drop("age"), "1.* has no column 'age', which .*0"),
+        (people()[:0].with_columns(more=1), "1.* has a column 'more', which .*0"),
+    ):
+        second = written(other, tmp_path / f"1.{kind}")
+        with pytest.raises(DataError, match=said):
+            regret_of([whole, second], tmp_path / "out")
+    none = [written(people()[:0], tmp_path / f"{i}.{kind}") for i in range(2)]
+    with pytest.raises(DataError, match=r"0\..* has a header but no rows"):
+        regret_of(none, tmp_path / "out")
+    if kind == "parquet":  # no table
+        Path(none[1]).write_bytes(b"")
+        written(people(), Path(none[0]))
+        with pytest.raises(DataError, match=r"1\.parquet is empty"):
+            regret_of(none, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def in_segments(data, out, rows=300):
+    with planned(data, target="pay") as (found, plan):
+        run_in_segments(found, plan, out, Asked(rows, jobs=1), progress=False)
+
+
+def listing(out):
+    return sorted(str(one.relative_to(out)) for one in out.rglob("*") if one.is_file())
+
+
+def test_a_folder_holds_the_predictions_of_one_run(tmp_path):
+    """Whatever ran there before; and what others have put there stays."""
+    out, data = tmp_path / "out", written(people(600), tmp_path / "a.csv")
+    rest = ["model.gw", "regret.json", "report.html"]
+    parts = [f"predictions/part-{k:012d}.parquet" for k in (0, 300)]
+    regret_of(data, out)
+    assert listing(out) == sorted([*rest, "predictions.csv"])
+    in_segments(data, out)
+    assert listing(out) == sorted([*rest, *parts])
+    regret_of(data, out)
+    assert listing(out) == sorted([*rest, "predictions.csv"])
+    assert not (out / "predictions").exists()
+
+    mine = ["notes.txt", "predictions/mine.parquet", "predictions/deeper/part.txt"]
+    (out / "predictions" / "deeper").mkdir(parents=True)
+    for name in mine:
+        (out / name).write_text("mine")
+    in_segments(data, out, 100)
+    in_segments(data, out)
+    assert listing(out) == sorted([*rest, *parts, *mine])
+    regret_of(data, out)
+    assert listing(out) == sorted([*rest, "predictions.csv", *mine])
+    (out / "predictions.csv").write_text("mine,too\n")
+    in_segments(data, out)
+    assert listing(out) == sorted([*rest, "predictions.csv", *parts, *mine])
+
+
+def test_a_run_that_fails_takes_nothing_away(tmp_path):
+    out, data = tmp_path / "out", written(people(600), tmp_path / "a.csv")
+    gap = pl.when(pl.arange(0, 600) == 400).then(None).otherwise("pay")
+    bad = written(people(600).with_columns(pay=gap), tmp_path / "bad.csv")
+    regret_of(data, out)
+    before = {name: (out / name).read_bytes() for name in listing(out)}
+    with pytest.raises(DataError, match="label is missing"):
+        in_segments(bad, out)
+    assert {name: (out / name).read_bytes() for name in listing(out)} == before
+    (out / "predictions").write_text("a file")
+    before["predictions"] = b"a file"
+    with pytest.raises(OutputError, match="predictions is a file"):
+        in_segments(data, out)
+    assert {name: (out / name).read_bytes() for name in listing(out)} == before
+
+
+@pytest.mark.parametrize("segmented", [True, False])
+@pytest.mark.parametrize("name", ["predictions.csv", "predictions/part-000000000000.parquet"])
+def test_a_run_does_not_replace_what_it_reads(tmp_path, name, segmented):
+    """Nor does a link to it; elsewhere, a file may have any name."""
+    (tmp_path / "out" / "predictions").mkdir(parents=True)
+    data = tmp_path / "out" / name
+    written(people(600), data)
+    link = tmp_path / "link"
+    link.symlink_to(data)
+    before = data.read_bytes()
+    go = in_segments if segmented else regret_of
+    for one in (data, link):
+        with pytest.raises(OutputError, match="is read, and would be replaced"):
+            go(str(one), tmp_path / "out")
+    assert data.read_bytes() == before
+    assert listing(tmp_path / "out") == [name]
+    go(str(data), tmp_path / "elsewhere")
+    assert data.read_bytes() == before
+
+
+def test_a_damaged_file_among_others(tmp_path):
+    whole, bad = cut(tmp_path, "parquet")[1:]
+    Path(bad).write_bytes(Path(bad).read_bytes()[:-8])
+    with pytest.raises(DataError, match=r"Cannot read .*2\.parquet: .*[^.]\.$"):
+        in_segments([whole, bad], tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -9,6 +9,7 @@ same: a worker finds that out with a tiny stream before its first task.
 import logging
 import os
 import socket
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +26,18 @@ RETRIES = 16
 """So often is a task begun again that is lost with its worker or node; not if it raises."""
 PATIENCE = 10.0
 """Seconds to wait for somebody to answer at an address."""
+LOOK = 2.0
+"""Seconds between two looks at whether the head node is still there, while a value is awaited."""
 ADDRESS = "RAY_ADDRESS"
+
+TOKEN = (
+    " Has it the Ray and the Python that are here? If it asks for a token, set RAY_AUTH_MODE=token "
+    "and RAY_AUTH_TOKEN."
+)
+LOST = (
+    "The connection to the Ray cluster was lost: {}. Is its head node still there? Where it was "
+    "lost, start the cluster and the run again."
+)
 
 _same: set[str] = set()
 """What this process has compared its own digits with."""
@@ -40,6 +52,7 @@ class RayEngine:
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
+        self._head = _head(ray)
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if not nodes:
             raise EngineError("The Ray cluster has no node with a CPU to run tasks on.")
@@ -54,6 +67,7 @@ class RayEngine:
         size = size_of(value)
         if size > self.room:
             raise self._too_small(size)
+        self._look()  # without a head node this would end the process, and say nothing
         with self._told():
             return self._ray.put(value)
 
@@ -66,7 +80,31 @@ class RayEngine:
     def get(self, handle: Any) -> Any:
         """The value, once it is there. Arrays in it cannot be written to."""
         with self._told():
+            while self._head is not None and not self._is_there(handle):
+                self._look()
             return self._ray.get(handle)
+
+    def _is_there(self, handle: Any) -> bool:
+        """Is a value made, or has it failed, before it is time to look around again?"""
+        ready, _ = self._ray.wait([handle], timeout=LOOK, fetch_local=False)
+        return bool(ready)
+
+    def _look(self) -> None:
+        """Raise EngineError if nobody answers at the head node any more.
+
+        Ray itself would wait for a minute, and then end the process.
+        """
+        if self._head is None:
+            return
+        patient = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection(self._head, PATIENCE).close()
+                return
+            except OSError as error:
+                if time.monotonic() > patient:
+                    raise EngineError(LOST.format(error.strerror or error)) from None
+                time.sleep(PATIENCE / 10)
 
     def _agreed(self, nodes: Sequence[Mapping[str, Any]]) -> str:
         """What every node computes of the tiny stream, once all are found to agree."""
@@ -129,10 +167,7 @@ class RayEngine:
                 "fewer workers on it (--num-cpus)."
             ) from None
         except ConnectionError as error:
-            raise EngineError(
-                f"The connection to the Ray cluster was lost: {_said(error)}. Is its head node "
-                "still there?"
-            ) from None
+            raise EngineError(LOST.format(_said(error))) from None
         except errors.RayError as error:
             raise EngineError(
                 f"A task was lost {RETRIES} times, or all nodes have left the Ray cluster: "
@@ -147,6 +182,11 @@ def connected(engine: str, jobs: int | None = None) -> Iterator[RayEngine]:
     with needed_by("The engine ray"):
         import ray
     begun = not ray.is_initialized()
+    if not begun and engine.startswith("ray://") and _head(ray) is not None:
+        raise EngineError(
+            f"This process is connected to a Ray cluster already, and not to {engine}. Say "
+            'engine="ray" for that one, or call ray.shutdown() first.'
+        )
     if begun:
         # Of tasks that wait for one that has failed, which says why itself.
         os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
@@ -168,14 +208,30 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is wrong is said once
             ray.init(address=address or "local", **quiet)
-        logging.getLogger("ray.util.client.logsclient").setLevel(logging.CRITICAL)
+        logging.getLogger("ray.util.client").setLevel(logging.CRITICAL)
+        if ray.util.client.ray.is_connected():
+            warnings.filterwarnings("ignore", module=r"ray\.util\.client")  # of many small tasks
+            # What its server prints, of tasks too that wait for one that has failed.
+            ray.util.client.ray.get_context().client_worker.log_client.disable_logs()
     except ImportError as error:
         raise EngineError(
             f"Cannot connect to {address}: {_said(error)}. pip install 'groupwise[ray]'."
         ) from None
     except Exception as error:  # whatever Ray raises where nobody answers, or another version does
         where = "start Ray on this machine" if address is None else f"connect to Ray at {address}"
-        raise EngineError(f"Cannot {where}: {_said(error)}.") from None
+        token = "" if address is None else TOKEN
+        raise EngineError(f"Cannot {where}: {_said(error)}.{token}") from None
+
+
+def _head(ray: Any) -> tuple[str, int] | None:
+    """Where the head node answers; None for a client, which finds out by itself that it does not.
+
+    The client tries for half a minute (RAY_CLIENT_RECONNECT_GRACE_PERIOD) to connect again.
+    """
+    if ray.util.client.ray.is_connected():
+        return None
+    host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def _knock(address: str) -> None:

@@ -40,6 +40,11 @@ class Where(Source):
     column: str = ""
     value: str = ""
 
+    def check(self) -> None:
+        """Raise DataError unless the files are what they were when they were opened."""
+        assert self.whole is not None
+        self.whole.check()
+
     def chunks(self, columns: Sequence[str] | None = None) -> Chunks:
         """The rows, some at a time."""
         assert self.whole is not None
@@ -150,23 +155,25 @@ def run_by(job: Job, engine: str, warn: Any) -> list[Done]:
     job = job._replace(data=tuple(map(_placed, several.named(job.data))))
     with several.opened(job.data, job.options.get("table")) as source:
         values, missing = values_of(source, job.column)
-    if missing:
-        warn(f"{rows_in(missing)} of no {quoted(job.column)} are left out.")
-    if not values:
-        raise DataError(f"Column {quoted(job.column)} is empty: there is no model to make.")
-    with outputs(job.out) as files:
-        inside = _inside(job, files.folder.resolve(), engine)
-        if engine == LOCAL:  # each has all the threads
-            done = [run_value(inside, value) for value in values]
-        else:
-            with opened(engine, job.jobs) as cluster:
-                done = list(each(cluster, run_value, [(inside, value) for value in values]))
-        about = {
-            one.value: {"folder": one.folder, "rows": one.rows, "loss": one.loss} for one in done
-        }
-        text = json_text({"schema": 1, "by": job.column, "values": about})
-        files.path(VALUES).write_text(text, "utf-8")
-        files.publish()
+        if missing:
+            warn(f"{rows_in(missing)} of no {quoted(job.column)} are left out.")
+        if not values:
+            raise DataError(f"Column {quoted(job.column)} is empty: there is no model to make.")
+        with outputs(job.out) as files:
+            inside = _inside(job, files.folder.resolve(), engine)
+            if engine == LOCAL:  # each has all the threads
+                done = [run_value(inside, value) for value in values]
+            else:
+                with opened(engine, job.jobs) as cluster:
+                    done = list(each(cluster, run_value, [(inside, value) for value in values]))
+            about = {
+                one.value: {"folder": one.folder, "rows": one.rows, "loss": one.loss}
+                for one in done
+            }
+            text = json_text({"schema": 1, "by": job.column, "values": about})
+            files.path(VALUES).write_text(text, "utf-8")
+            source.check()  # every value's run has opened it anew
+            files.publish()
     return done
 
 

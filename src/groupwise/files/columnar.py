@@ -39,8 +39,27 @@ def check_names(source: "Source", names: Sequence[str]) -> None:
         )
 
 
-def _no_rows(source: "Source") -> DataError:
-    return DataError(f"{shown(source.name)} has a header but no rows.")
+class NoRowsError(DataError):
+    """A file has no rows, which does not matter where others have some."""
+
+    def __init__(self, message: str, columns: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.columns = columns
+
+
+def nothing(name: str) -> NoRowsError:
+    """Of a file without a header."""
+    return NoRowsError(f"{shown(name)} is empty. Give a file with a header and rows.")
+
+
+def no_rows(source: "Source", columns: Sequence[str]) -> NoRowsError:
+    """Of a file with a header, those of its columns that were to be read."""
+    return NoRowsError(f"{shown(source.name)} has a header but no rows.", columns)
+
+
+def asked_for(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    """The names, or those of them that are to be read."""
+    return [name for name in names if columns is None or name in columns]
 
 
 def _chosen(source: "Source", schema: Any, columns: Sequence[str] | None) -> list[str]:
@@ -92,7 +111,7 @@ def _given(
         position = source.size * done // total if isinstance(total, int) else total()
         yield pa.table(arrays, names=names), position
     if not done:
-        raise _no_rows(source)
+        raise no_rows(source, names)
 
 
 def parquet(source: "Source", columns: Sequence[str] | None, group: int | None = None) -> "Chunks":
@@ -100,7 +119,7 @@ def parquet(source: "Source", columns: Sequence[str] | None, group: int | None =
     with opened_parquet(source) as file:
         names = _chosen(source, file.schema_arrow, columns)
         if not file.metadata.num_rows:
-            raise _no_rows(source)
+            raise no_rows(source, names)
         groups = None if group is None else [group]
         # Arrow's threads are no quicker here, and keep what they have freed, each for itself.
         batches = file.iter_batches(ROWS, groups, names, use_threads=False)
@@ -157,7 +176,7 @@ def _readable(source: "Source") -> Iterator[None]:
 
 
 def _unreadable(source: "Source", error: Exception) -> DataError:
-    return DataError(f"Cannot read {shown(source.name)}: {shown(str(error))}.")
+    return DataError(f"Cannot read {shown(source.name)}: {shown(str(error)).rstrip('.')}.")
 
 
 def excel(source: "Source", columns: Sequence[str] | None) -> "Chunks":
@@ -178,11 +197,11 @@ def excel(source: "Source", columns: Sequence[str] | None) -> "Chunks":
     except fastexcel.FastExcelError as error:
         said = str(error).split("\n", 1)[0]
         raise DataError(f"Cannot read {shown(source.name)}: {shown(said)}.") from None
-    if batch is None:
-        raise _no_rows(source)
     said_names = [str(one[0].as_py() or "").strip() for one in top.columns]
     there = [name or f"column {place}" for place, name in enumerate(said_names, 1)]
     check_names(source, there)
+    if batch is None:
+        raise no_rows(source, asked_for(there, columns))
     table = pa.Table.from_batches([batch]).rename_columns(there)
     wanted = _chosen(source, table.schema, columns)
     yield from _given(source, table.to_batches(ROWS), wanted, table.num_rows)
@@ -227,7 +246,7 @@ def sqlite(source: "Source", columns: Sequence[str] | None) -> "Chunks":
             there = dict(base.execute(about, (chosen,)))
             (total,) = base.execute(f"SELECT count(*) FROM {table}").fetchone()
             if not total:
-                raise _no_rows(source)
+                raise no_rows(source, asked_for(list(there), columns))
             if columns is None:
                 holds = ", ".join(f"max(typeof({_name(name)}) = 'blob')" for name in there)
                 found = base.execute(f"SELECT {holds} FROM {table}").fetchone()

@@ -13,7 +13,7 @@ import pyarrow.compute as compute
 import pyarrow.csv as arrow_csv
 
 from groupwise.errors import DataError
-from groupwise.files.columnar import check_names
+from groupwise.files.columnar import check_names, no_rows, nothing
 from groupwise.files.text import shown
 from groupwise.files.unpacking import OURS, UNPACKING
 
@@ -77,9 +77,9 @@ def chunks(source: "Source", columns: Sequence[str] | None) -> "Chunks":
                     table = pa.table(list(pointed), table.schema)
                 yield table.rename_columns([names[i] for i in wanted]), file.tell()
     except (pa.ArrowInvalid, OSError) as error:
-        raise _refusal(source, str(error), top) from None
+        raise _refusal(source, str(error), top, [names[i] for i in wanted]) from None
     if not count:
-        raise DataError(f"{shown(source.name)} has a header but no rows.")
+        raise no_rows(source, [names[i] for i in wanted])
 
 
 def _reader(
@@ -133,7 +133,7 @@ def header(source: "Source") -> Header:
     whole = len(start) < limit
     text = start.decode("utf-8-sig", errors="replace")
     if not text.strip():
-        raise DataError(f"{shown(source.name)} is empty. Give a file with a header and rows.")
+        raise nothing(source.name)
     before = text[: len(text) - len(text.lstrip("\r\n"))]
     said = SAID.match(text, len(before))
     before += said[0] if said else ""
@@ -188,7 +188,7 @@ def _pointed(column: Any, commas: str) -> Any:
     return compute.if_else(number, compute.replace_substring(bare, ",", "."), column)
 
 
-def _refusal(source: "Source", message: str, top: Header) -> DataError:
+def _refusal(source: "Source", message: str, top: Header, wanted: Sequence[str]) -> DataError:
     if _RAGGED.search(message):
         row, found = _ragged_row(source, top)
         title = " If the first line is a title and no header, take it away." if row == "1" else ""
@@ -200,7 +200,7 @@ def _refusal(source: "Source", message: str, top: Header) -> DataError:
     if "UTF8" in message:
         return _not_text(source)
     if "Empty CSV" in message or ("straddling" in message and source.size < BLOCK):
-        return DataError(f"{shown(source.name)} has a header but no rows.")
+        return no_rows(source, wanted)
     if "straddling" in message:
         return DataError(
             f"{shown(source.name)} has a row of over {BLOCK >> 20} MB. Is a quote not closed?"

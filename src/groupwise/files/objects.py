@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from groupwise.errors import DataError
-from groupwise.files.columnar import UNREAD, written
+from groupwise.files.columnar import UNREAD, NoRowsError, written
 from groupwise.files.text import quoted, shown
 from groupwise.files.unpacking import UNPACKING
 
@@ -79,7 +79,7 @@ def _tables(source: "Source", columns: Sequence[str] | None, objects: Any) -> "C
     except UNPACKING as error:
         raise DataError(f"Cannot unpack {shown(source.name)}: {error}.") from None
     if not some:
-        raise DataError(f"{shown(source.name)} holds no rows.")
+        raise NoRowsError(f"{shown(source.name)} holds no rows.")
 
 
 def _loaded(source: "Source", place: str, text: bytes | str) -> Any:

@@ -98,7 +98,8 @@ def units_of(found: Scan) -> list[Unit]:
         before = 0
         rows = whole.counts[place] if isinstance(whole, Several) else found.rows
         if source.format != PARQUET:
-            units.append(Unit(bare, None, 0, rows))
+            if rows:
+                units.append(Unit(bare, None, 0, rows))
             continue
         with columnar.opened_parquet(source) as file:
             counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]

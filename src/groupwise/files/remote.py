@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import has_magic
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,13 @@ from urllib.request import url2pathname
 from groupwise.errors import DataError
 from groupwise.extras import needed_by
 from groupwise.files.text import shown
+
+CHANGING = (
+    *("size", "mtime", "modified", "last_modified", "LastModified", "Last-Modified", "updated"),
+    *("created", "ETag", "etag", "md5", "md5Hash", "content_md5", "checksum", "crc32c"),
+    *("generation", "version_id", "VersionId"),
+)
+"""What file systems tell of a file, of those that fsspec has packages for."""
 
 
 def is_url(name: str) -> bool:
@@ -35,6 +42,17 @@ def size(name: str) -> int:
     """How many bytes it has."""
     with _found(name) as (system, path):
         return int(system.size(path))
+
+
+def stamp(name: str) -> tuple[str, ...]:
+    """What its file system tells of a file that is another once the file is changed."""
+    with _found(name) as (system, path):
+        system.invalidate_cache(path)
+        about = system.info(path)
+        told = {key: about[key] for key in CHANGING if about.get(key) is not None}
+        with suppress(NotImplementedError, KeyError):
+            told["modified at"] = system.modified(path)
+    return tuple(f"{key}: {value}" for key, value in told.items())
 
 
 def begins(name: str, sign: bytes) -> bool:

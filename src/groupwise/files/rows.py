@@ -81,6 +81,7 @@ def pieces(
 
     Where bad ones are skipped, they are noted in ``aside``.
     """
+    scan.source.check()  # and again at the end: rows are read for the second time
     ranks = places(scan, order) if order else None
     if aside is not None:
         numbers = numbers_of(scan.source, 0, scan.rows)
@@ -88,10 +89,11 @@ def pieces(
             aside.add(numbers[row], reason)
     if ranks is None:
         yield from in_file_order(scan.source, kinds, size, aside=aside)
-        return
-    for numbers, rows in in_order(scan, kinds, ranks, aside):
-        for place in range(0, rows.num_rows, size):
-            yield _good(Piece(numbers[place : place + size], rows.slice(place, size)), aside)
+    else:
+        for numbers, rows in in_order(scan, kinds, ranks, aside):
+            for place in range(0, rows.num_rows, size):
+                yield _good(Piece(numbers[place : place + size], rows.slice(place, size)), aside)
+    scan.source.check()
 
 
 def in_file_order(

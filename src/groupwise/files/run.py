@@ -6,8 +6,8 @@ Or, as an audit, beside the logged predictions of other models, all of them comp
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from groupwise.errors import DataError
+from groupwise.errors import DataError, OutputError
 from groupwise.files import segments
 from groupwise.files.aside import Aside
 from groupwise.files.chances import Calibrations, Nats, calibrated
@@ -30,6 +30,7 @@ from groupwise.files.recent import RECENT
 from groupwise.files.rows import AT_MOST, Piece, pieces, without
 from groupwise.files.scan import Scan
 from groupwise.files.settings import DROP
+from groupwise.files.several import files_of
 from groupwise.files.snapshots import Reading, save
 from groupwise.files.tables import OURS, Measure, Row, afterwards
 from groupwise.files.text import quoted, shown
@@ -40,7 +41,7 @@ from groupwise.regret.table import LOST
 from groupwise.report.errors import Errors
 from groupwise.report.provenance import command, moment, versions
 from groupwise.report.tables import json_text
-from groupwise.writing import Outputs, outputs
+from groupwise.writing import Outputs, outputs, without_parts
 
 if TYPE_CHECKING:
     from groupwise.regret.calibration import CalibrationTable
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 PREDICTIONS, REGRET, MODEL, REPORT = "predictions.csv", "regret.json", "model.gw", "report.html"
 COMPARISON = "compare.json"
+LONGEST = 1 << 20
+"""Bytes of a header that is looked at: with many classes it is long."""
 POINTS = 60
 """Points on a curve, where the groups are few."""
 LEAST = 6
@@ -321,6 +324,7 @@ def run(
     found: Scan, plan: Plan, out: Path, jobs: int | None = None, progress: bool = True
 ) -> Finished:
     """Run a plan and write everything that comes of it to ``out``."""
+    keep_files(found, out)
     following, task = Following(found, plan), plan.task
     with outputs(out) as files:
         with (
@@ -332,8 +336,34 @@ def run(
                 write(part.piece.numbers, part.predictions, labels, part.groups)
                 following.reached()
         finished = following.finished(progress)
-        _write(files, following, finished)
+        _write(files, following, finished, without_segments)
     return finished
+
+
+def keep_files(found: Scan, out: Path) -> None:
+    """Raise OutputError where what is written would take the place of a file that is read."""
+    out = out.resolve()
+    ours = {out / name for name in (PREDICTIONS, REGRET, MODEL, REPORT)}
+    for source in files_of(found.source):
+        place = source.origin.resolve()
+        if not source.remote and (place in ours or place.parent == out / segments.FOLDER):
+            raise OutputError(
+                f"{shown(source.name)} is read, and would be replaced. Give another --out."
+            )
+
+
+def without_segments(out: Path) -> None:
+    """Take away predictions of an earlier run in segments."""
+    without_parts(out / segments.FOLDER)
+
+
+def without_whole(out: Path) -> None:
+    """Take away predictions of an earlier run without segments: a file that has their header."""
+    with suppress(OSError):
+        with (out / PREDICTIONS).open("rb") as file:
+            header = file.readline(LONGEST).strip()
+        if header.startswith(b"row,") and header.endswith(b",groups"):
+            (out / PREDICTIONS).unlink()
 
 
 def run_in_segments(
@@ -341,6 +371,7 @@ def run_in_segments(
 ) -> Finished:
     """The same in segments, on any engine; predictions are Parquet, a file for each."""
     segments.refuse(plan)
+    keep_files(found, out)
     pa.default_memory_pool().release_unused()  # what the first pass took
     following = Following(found, plan)
     with outputs(out) as files:
@@ -348,18 +379,20 @@ def run_in_segments(
         where = files.path(segments.FOLDER), many, FOLLOWED, progress
         following.take(segments.run(following.model, found, plan, asked, *where))
         finished = replace(following.finished(progress), asked=asked)
-        _write(files, following, finished)
+        _write(files, following, finished, without_whole)
     return finished
 
 
-def _write(files: Outputs, following: Following, finished: Finished) -> None:
-    """Write everything but the predictions, and put all in place."""
+def _write(
+    files: Outputs, following: Following, finished: Finished, instead: Callable[[Path], None]
+) -> None:
+    """Write everything but the predictions, and put all in place ``instead`` of others."""
     plan = finished.plan
     drops = plan.missing == DROP
     save(following.model, files.path(MODEL), Reading(plan.target, plan.kinds, drops))
     files.path(REGRET).write_text(json_text(record(finished)), "utf-8")
     files.path(REPORT).write_text(run_page(finished), "utf-8")
-    files.publish()
+    files.publish(instead)
 
 
 def compare(

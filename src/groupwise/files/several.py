@@ -18,12 +18,15 @@ import pyarrow as pa
 
 from groupwise.errors import DataError
 from groupwise.files import remote, source
+from groupwise.files.columnar import NoRowsError
 from groupwise.files.scan import as_numbers, first_text
 from groupwise.files.source import Chunks, Source
 from groupwise.files.text import quoted, shown
-from groupwise.files.unpacking import CSV
+from groupwise.files.unpacking import ARRAY, CSV, LINES
 
 NUMBERS, TEXT = "numbers", "text"
+TEXTS = CSV, LINES, ARRAY
+"""Formats in which a file without a byte is one without rows, and not one that is damaged."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,11 @@ class Several(Source):
         joined = "".join(part.sha256 for part in self.parts)
         return hashlib.sha256(joined.encode()).hexdigest()
 
+    def check(self) -> None:
+        """Raise DataError unless all are what they were when they were opened."""
+        for part in self.parts:
+            part.check()
+
     def located(self, number: int) -> str:
         """Where a row is: in which file."""
         for place, part in enumerate(self.parts):
@@ -56,12 +64,13 @@ class Several(Source):
     def chunks(self, columns: Sequence[str] | None = None) -> Chunks:
         """The rows of all files, columns in the order that they have in the first."""
         before, names = 0, None
+        empty: list[NoRowsError] = []
         kinds = (
             Kinds(self) if columns is None and not self.is_open and self.ragged is None else None
         )
         for place, part in enumerate(self.parts):
             rows, start = 0, sum(self.counts.get(one, 0) for one in range(place))
-            for table, position in part.chunks(columns):
+            for table, position in _rows(part, columns, empty):
                 rows += table.num_rows
                 if names is None:
                     names = table.column_names
@@ -71,11 +80,14 @@ class Several(Source):
                     kinds.look(part, table, rows - table.num_rows)
                 if self.ragged is not None and part.ragged:
                     self.ragged.update({start + row: why for row, why in part.ragged.items()})
-                yield table, before + position
+                if table.num_rows:
+                    yield table, before + position
             if kinds is not None:
                 kinds.compare(part)
             self.counts[place] = rows + len(part.ragged or ())
             before += part.size
+        if len(empty) == len(self.parts):
+            raise empty[0]
 
     def _same(self, names: list[str], others: list[str], part: Source) -> list[str]:
         """The names, if another file has the same."""
@@ -93,6 +105,16 @@ class Several(Source):
                     "files with the same columns."
                 )
         return names
+
+
+def _rows(part: Source, columns: Sequence[str] | None, empty: list[NoRowsError]) -> Chunks:
+    """The rows of a file; one that has none gives its header, and is noted as ``empty``."""
+    try:
+        yield from part.chunks(columns)
+    except NoRowsError as none:
+        empty.append(none)
+        if none.columns:
+            yield pa.table({name: pa.nulls(0, pa.string()) for name in none.columns}), 0
 
 
 class Kinds:
@@ -167,7 +189,14 @@ def opened(
     """The rows of a file, or of several: see :func:`groupwise.files.source.opened`."""
     every = named([names] if isinstance(names, str) else names)
     with ExitStack() as stack:
-        parts = [stack.enter_context(source.opened(name, table, skip)) for name in every]
+        parts, empty = [], []
+        for name in every:
+            try:
+                parts.append(stack.enter_context(source.opened(name, table, skip)))
+            except NoRowsError as none:
+                empty.append(none)
+        if empty and (not parts or parts[0].format not in TEXTS):
+            raise empty[0]
         first = parts[0]
         if len(parts) == 1:
             yield first

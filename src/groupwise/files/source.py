@@ -87,8 +87,8 @@ class Source:
     """Columns that hold neither numbers nor text, and why they are left out, in a clause."""
     remote: bool = False
     """Is it read where it lies, by its URL?"""
-    stamp: tuple[int, int] | None = None
-    """Bytes, and when they were last changed, as the file was opened; unknown of a URL."""
+    stamp: tuple[int, int] | tuple[str, ...] | None = None
+    """Bytes, and when they were last changed, as the file was opened; of a URL what is told."""
 
     @cached_property
     def size(self) -> int:
@@ -115,7 +115,7 @@ class Source:
         if self.stamp is None:
             return
         try:
-            now = _stamp(self.path)
+            now = remote.stamp(self.name) if self.remote else _stamp(self.path)
         except OSError:
             raise DataError(
                 f"{shown(self.name)} is gone, or lies where a worker does not see it. Give files "
@@ -155,7 +155,8 @@ def opened(name: str, table: str | None = None, skip: bool = False) -> Iterator[
         piped = standard or is_read_once(path)
         if remote.is_url(name) and remote.local(name) is None:
             if remote.begins(name, PARQUET_SIGN):
-                found = Source(name, path, PARQUET, False, path, remote=True)
+                stamp = remote.stamp(name)
+                found = Source(name, path, PARQUET, False, path, remote=True, stamp=stamp)
                 yield replace(found, ragged={}) if skip else found
                 return
             path = stack.enter_context(_place())
@@ -169,7 +170,7 @@ def opened(name: str, table: str | None = None, skip: bool = False) -> Iterator[
         except OSError as error:
             raise DataError(f"Cannot read {shown(name)}: {error.strerror or error}.") from None
         if not path.stat().st_size:
-            raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
+            raise columnar.nothing(name)
         found = _source(name, path, packing, piped, table, stack)
         yield replace(found, ragged={}) if skip else found
 
@@ -186,7 +187,7 @@ def _source(
         with patiently(f"unpacking {shown(name)}."):
             inner = unpack(name, origin, packing, path)
         if not path.stat().st_size:
-            raise DataError(f"{shown(name)} is empty. Give a file with a header and rows.")
+            raise columnar.nothing(name)
         if packing_of(path) is not None:
             raise DataError(f"{shown(name)} is packed twice. Unpack it once.")
     encoding = None if gzipped else encoding_of(path)

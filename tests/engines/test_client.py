@@ -1,0 +1,209 @@
+"""ray://HOST:PORT: a driver beside the cluster; and a head node that is lost in mid-run."""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.engines.conftest import STORE
+from tests.engines.test_ray import people
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are not listed"),
+]
+ROOT = Path(__file__).parents[2]
+LONG = 180.0
+"""Seconds after which a process is taken to hang."""
+
+
+def free_ports(count):
+    with ExitStack() as stack:
+        taken = [stack.enter_context(socket.create_server(("", 0))) for _ in range(count)]
+        return [one.getsockname()[1] for one in taken]
+
+
+def tree(process):
+    """A process and all that it has started, by number."""
+    parents = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            about = place.read_text("utf-8", "replace").rpartition(")")[2].split()
+            parents[int(place.parent.name)] = int(about[1])
+    found = {process.pid}
+    while more := {one for one, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+class Head:
+    """A head node of two CPUs that only who has its token may use."""
+
+    def __init__(self, folder):
+        pytest.importorskip("ray")
+        self.port, client = free_ports(2)
+        self.address = f"ray://127.0.0.1:{client}"
+        self.own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
+            **self.own,
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+        }
+        start = f"start --head --block --port={self.port} --ray-client-server-port={client}"
+        more = f"--num-cpus=2 --object-store-memory={STORE} --include-dashboard=false"
+        rest = f"--min-worker-port=0 --max-worker-port=0 --temp-dir={folder} --disable-usage-stats"
+        script = "from ray.scripts.scripts import main; main()"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", script, *start.split(), *more.split(), *rest.split()],
+            env=self.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        until = time.monotonic() + LONG
+        while True:
+            assert self.process.poll() is None
+            assert time.monotonic() < until
+            with suppress(OSError), socket.create_connection(("127.0.0.1", client), 1.0):
+                return
+            time.sleep(0.2)
+
+    def start(self, *arguments, **more):
+        """A driver, which is no part of the cluster."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.engines.driver", *map(str, arguments)],
+            env={**self.environment, **more},
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments, **more):
+        """The exit code of a driver, and what it said."""
+        with self.start(*arguments, **more) as process:
+            _, said = process.communicate(timeout=LONG)
+        lines = [one for one in said.splitlines() if "compiling its kernels" not in one]
+        return process.returncode, lines
+
+    def kill(self):
+        """The head and all that it has started, without a word to anybody."""
+        for one in tree(self.process):
+            with suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+        self.process.wait(LONG)
+
+    def stop(self):
+        """The same, once it was asked to end by itself."""
+        every = tree(self.process)
+        self.process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(20)
+        for one in every & {int(place.name) for place in Path("/proc").glob("[0-9]*")}:
+            with suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+        self.process.wait(LONG)
+
+
+@pytest.fixture
+def folder():
+    """A short name: sockets have one."""
+    with tempfile.TemporaryDirectory(prefix="gw-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def head(folder):
+    head = Head(folder)
+    yield head
+    head.stop()
+
+
+@pytest.fixture
+def files(tmp_path):
+    frame = people(4_000)
+    frame[:1_700].write_parquet(tmp_path / "a.parquet", row_group_size=700)
+    frame[1_700:].write_parquet(tmp_path / "b.parquet", row_group_size=900)
+    return [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+
+
+def contents(out):
+    """Predictions, regret rows and snapshot of a run."""
+    parts = {one.name: one.read_bytes() for one in (out / "predictions").iterdir()}
+    assert parts
+    rows = json.loads((out / "regret.json").read_text("utf-8"))["rows"]
+    return parts, rows, (out / "model.gw").read_bytes()
+
+
+def test_a_client(head, files, tmp_path):
+    """Replays and a run by command: the same bytes as on this machine; what is wrong, in a line."""
+    found = []
+    for engine, name in (("local", "local"), (head.address, "client")):
+        place = tmp_path / f"replay-{name}"
+        place.mkdir()
+        assert head.run("replay", engine, place) == (0, [])
+        command = "run", *files, "--target", "pay", "--segment", 500
+        out = tmp_path / name
+        code, said = head.run(*command, "--engine", engine, "--out", out)
+        assert code == 0, said
+        assert said == []
+        found.append(({one.name: one.read_bytes() for one in place.iterdir()}, contents(out)))
+    assert found[0] == found[1]
+
+    before = sorted(tmp_path.iterdir())
+    frame = people(4_000).to_dicts()
+    frame[2_999]["pay"] = None
+    pl.DataFrame(frame[1_700:]).write_parquet(files[1])
+    code, said = head.run(*command, "--engine", head.address, "--out", tmp_path / "bad")
+    assert code == 2
+    assert len(said) == 1
+    assert "Row 1300 of" in said[0]
+    assert "the label is missing" in said[0]
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_token_that_is_missing(head, files, tmp_path):
+    command = "run", *files, "--target", "pay", "--segment", 500, "--engine", head.address
+    other = {"RAY_AUTH_TOKEN": "0" * 32}
+    start = time.monotonic()
+    code, said = head.run(*command, "--out", tmp_path / "out", **other)
+    assert time.monotonic() - start < 90.0
+    assert code == 2
+    assert len(said) == 1, said
+    assert f"Cannot connect to Ray at {head.address}" in said[0]
+    assert "RAY_AUTH_TOKEN" in said[0]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("engine", ["client", "ray"])
+def test_a_head_that_is_lost(head, files, tmp_path, engine):
+    """In mid-run, for good: one line, and nothing of the run."""
+    before = sorted(tmp_path.iterdir())
+    command = "run", *files, "--target", "pay", "--segment", 20, "--out", tmp_path / "out"
+    address = head.address if engine == "client" else "ray"
+    more = {} if engine == "client" else {"RAY_ADDRESS": f"127.0.0.1:{head.port}"}
+    with head.start(*command, "--engine", address, **more) as process:
+        until = time.monotonic() + LONG
+        while len([*tmp_path.glob(".groupwise-*/predictions/part-*")]) < 3:
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        head.kill()
+        lost = time.monotonic()
+        _, said = process.communicate(timeout=LONG)
+    assert time.monotonic() - lost < 60.0
+    assert process.returncode == 2
+    assert "Traceback" not in said
+    (line,) = [one for one in said.splitlines() if one.startswith("groupwise: The conn")]
+    assert "connection to the Ray cluster was lost" in line
+    assert said.splitlines()[-1] == line
+    assert sorted(tmp_path.iterdir()) == before
