@@ -7,7 +7,6 @@ python -m benchmarks.cluster estimate   --estimate beside what is measured, at t
 """
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import numpy as np
 
 ROWS, WIDTH, SEGMENT = 1_000_000, 128, 50_000
 COST, GROWTH, MOST = 1.35, 50.0, 400.0
+TURNS = 3
 
 
 def processor_time() -> float:
@@ -50,21 +50,21 @@ def cost() -> bool:
     x[:, 0] = 1.0
     y = np.clip(x @ rng.random(WIDTH) / WIDTH * 2.0, 0.0, 1.0)
     groups = np.column_stack([x[:, 1] < 0.5, np.ones(ROWS)]).astype(np.float64)
-    found = {}
-    for name in ("local", "ray"):
-        with opened(name, 2) as engine:
-            warm = slice(0, 4_096)
-            gw.replay(x[warm], y[warm], groups[warm], segment=1_024, engine=engine, keep=())
-            before, start = processor_time(), time.monotonic()
-            result = gw.replay(x, y, groups, segment=SEGMENT, engine=engine, keep=())
-            found[name] = processor_time() - before
-            print(
-                f"{name}: {found[name]:.1f} s of processor time, {time.monotonic() - start:.1f} s"
-            )
-            digest = hash(result.prediction.tobytes())
-        found[f"{name} digest"] = digest
-    ratio = found["ray"] / found["local"]
-    met = ratio <= COST and found["ray digest"] == found["local digest"]
+    found: dict[str, list[float]] = {"local": [], "ray": []}
+    digests = set()
+    for _ in range(TURNS):
+        for name, seconds in found.items():
+            with opened(name, 2) as engine:
+                warm = slice(0, 4_096)
+                gw.replay(x[warm], y[warm], groups[warm], segment=1_024, engine=engine, keep=())
+                before, start = processor_time(), time.monotonic()
+                result = gw.replay(x, y, groups, segment=SEGMENT, engine=engine, keep=())
+                seconds.append(processor_time() - before)
+            wall = time.monotonic() - start
+            print(f"{name}: {seconds[-1]:.1f} s of processor time, {wall:.1f} s")
+            digests.add(result.prediction.tobytes())
+    ratio = float(np.median(found["ray"]) / np.median(found["local"]))
+    met = ratio <= COST and len(digests) == 1
     print(f"Ray / local: {ratio:.2f} (target {COST}), {'met' if met else 'missed'}")
     return met
 
@@ -101,7 +101,9 @@ def driver(path: str, engine: str) -> None:
     ):
         asked = Asked(100_000, engine, jobs=2)
         run_in_segments(found, plan, Path(folder) / "out", asked, progress=False)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0)
+    # What getrusage tells may be that of the process which has started this one.
+    said = Path("/proc/self/status").read_text()
+    print(int(said.split("VmHWM:")[1].split()[0]) / 1024.0)
 
 
 def memory() -> bool:
