@@ -1,7 +1,7 @@
 """The records of all groups, as a layout describes them: made, widened, copied, saved, loaded."""
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 from weakref import ref
@@ -305,10 +305,15 @@ class Store:
     def column(self, name: str, groups: int | Index) -> NDArray[Any]:
         """A field that is as long in all groups, of the first ones; those without it: as begun."""
         whose = _numbers(groups)
+        return self._column(name, whose, self._by_width(whose))
+
+    def _column(
+        self, name: str, whose: Index, by_width: Iterable[tuple[Index, int]]
+    ) -> NDArray[Any]:
         kind = np.int64 if name in self.layout.integers else np.float64
         shape = whose.size, *self._shape(self.layout.axes[name], 0)
         out = np.full(shape, name in self.layout.ones, dtype=kind)
-        for which, _ in self._by_width(whose):
+        for which, _ in by_width:
             found = self._gather(whose[which], name)
             if which.size == whose.size:
                 return found
@@ -325,12 +330,17 @@ class Store:
         fields = {}
         size = max(int(whose.max(initial=-1)) + 1, self.late.size)
         late = enlarge(self.late, (size,), -1)[whose] >= 0
+        placed = whose[late], widths[late]
+        alike = [*self._alike(whose, widths)]
+        alike_late = [*self._alike(*placed)] if self.layout.late else []
+        by_width = [*self._by_width(whose)]
         for name, axes in self.layout.axes.items():
-            some = late if name in self.layout.late else slice(None)
-            if OWN in axes or name in self.layout.late:
-                fields[name] = self.flat(name, whose[some], widths[some])
+            if name in self.layout.late:
+                fields[name] = self._flat(name, *placed, alike_late)
+            elif OWN in axes:
+                fields[name] = self._flat(name, whose, widths, alike)
             else:
-                fields[name] = self.column(name, whose)
+                fields[name] = self._column(name, whose, by_width)
             if axes == ONE:
                 fields[name] = fields[name][:, 0]
         if self.layout.late:
@@ -340,12 +350,17 @@ class Store:
 
     def flat(self, name: str, groups: Index, widths: Index) -> NDArray[Any]:
         """A field of some groups, cut to so many columns, one after the other."""
+        return self._flat(name, groups, widths, self._alike(groups, widths))
+
+    def _flat(
+        self, name: str, groups: Index, widths: Index, alike: Iterable[tuple[Index, int, int]]
+    ) -> NDArray[Any]:
         axes = self.layout.axes[name]
         kind = np.int64 if name in self.layout.integers else np.float64
         sizes = self._sizes(axes, widths)
         ends = np.cumsum(sizes)
         out = np.full(int(sizes.sum()), name in self.layout.ones, dtype=kind)
-        for which, width, features in self._alike(groups, widths):
+        for which, width, features in alike:
             shape = which.size, *self._shape(axes, features)
             kept = min(width, features)
             cut = (slice(None), *(slice(kept) if axis == OWN else slice(None) for axis in axes))

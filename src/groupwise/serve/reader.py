@@ -193,8 +193,9 @@ def answer(source: IO[bytes], sink: IO[bytes]) -> bool:
 
 
 if __name__ == "__main__":
-    with suppress(OSError, AttributeError):
-        os.nice(19)  # predictions come first
+    with suppress(OSError, AttributeError):  # predictions come first, at once where that can be had
+        os.nice(19)
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     with suppress(BrokenPipeError, KeyboardInterrupt):
         while answer(sys.stdin.buffer, sys.stdout.buffer):
             pass
