@@ -84,7 +84,8 @@ async def test_what_the_model_refuses():
 
 def test_what_is_sent_arrives_in_whatever_pieces(monkeypatch):
     """Calls that send some of it, and questions of more arrays than one call takes."""
-    arrays = {f"a{n}": np.arange(n, dtype=float).reshape(-1, 1) for n in range(40)}
+    arrays: dict[str, Any] = {"byte": np.arange(1, dtype=np.uint8)}
+    arrays |= {f"a{n}": np.arange(n, dtype=float).reshape(-1, 1) for n in range(40)}
     arrays["wide"] = np.arange(12.0).reshape(3, 4)[:, 1]
     pieces = reader.packed(({"settled": [[0, 3]]}, arrays), REGRET)
     sent = bytearray()
@@ -122,5 +123,6 @@ def test_what_is_sent_arrives_in_whatever_pieces(monkeypatch):
     assert header["settled"] == [[0, 3]]
     assert found.keys() == arrays.keys()
     assert all(np.array_equal(found[name], array) for name, array in arrays.items())
+    assert all(array.flags.aligned for array in found.values())
     with pytest.raises(EOFError):  # there is nothing more
         reader.received(source)

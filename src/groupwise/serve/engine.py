@@ -5,6 +5,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -265,9 +266,9 @@ class Engine:
         issued = self._find(*_named(id, None))
         if issued is None:
             raise UnknownError(f"There is no ticket {id!r}.")
-        answer = self.state.answer(issued)
-        await self._durable(issued)
-        return issued, answer
+        known, answer = copy(issued), self.state.answer(issued)
+        await self._durable(issued)  # a label that comes meanwhile is durable later
+        return known, answer
 
     async def frozen(self) -> Frozen:
         """The state as it is now, once it is durable."""
