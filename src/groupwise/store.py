@@ -1,12 +1,13 @@
 """The records of all groups, as a layout describes them: made, widened, copied, saved, loaded."""
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 from weakref import ref
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from groupwise.arrays import Index, Vector, capacity, enlarge, zeros
@@ -227,21 +228,29 @@ class Store:
         """Where a field's numbers are in the pool, for groups of one width, some at a time."""
         if groups.size == 0:
             return
+        starts, shape, length = self._starts(groups, name)
+        cells = np.arange(length).reshape(shape)
+        for some in _portions(groups.size, max(cells.size, 1)):
+            yield starts[some].reshape(-1, *(1,) * cells.ndim) + cells
+
+    def _starts(self, groups: Index, name: str) -> tuple[Index, tuple[int, ...], int]:
+        """Where a field begins in the pool, for groups of one width; its shape and its length."""
         late = name in self.layout.late
         width = int(self.width[groups[0]])
         table = self.layout.table(self.learners, self.extent, width, late)
         offset, shape, length = table.cells[name]
-        starts = (self.late if late else self.block)[groups]
-        cells = np.arange(length).reshape(shape)
-        for some in _portions(groups.size, max(cells.size, 1)):
-            yield starts[some].reshape(-1, *(1,) * cells.ndim) + (offset + cells)
+        return (self.late if late else self.block)[groups] + offset, shape, length
 
     def _gather(self, groups: Index, name: str) -> NDArray[Any]:
         """A field of groups of one width, one after another."""
         kind = np.int64 if name in self.layout.integers else np.float64
+        if groups.size == 0:
+            return np.zeros(0, dtype=kind)
         pool = self.pool.view(kind)
-        found = [pool[cells] for cells in self._cells(groups, name)]
-        return np.concatenate(found) if found else np.zeros(0, dtype=kind)
+        starts, shape, length = self._starts(groups, name)
+        # All stretches of this length, of which whole ones are copied, not number by number.
+        stretches = as_strided(pool, (pool.size - length + 1, length), pool.strides * 2)
+        return stretches[starts].reshape(groups.size, *shape)
 
     def _scatter(self, groups: Index, name: str, values: NDArray[Any]) -> None:
         """Write a field of groups of one width, in the first columns."""
@@ -296,11 +305,19 @@ class Store:
     def column(self, name: str, groups: int | Index) -> NDArray[Any]:
         """A field that is as long in all groups, of the first ones; those without it: as begun."""
         whose = _numbers(groups)
+        return self._column(name, whose, self._by_width(whose))
+
+    def _column(
+        self, name: str, whose: Index, by_width: Iterable[tuple[Index, int]]
+    ) -> NDArray[Any]:
         kind = np.int64 if name in self.layout.integers else np.float64
         shape = whose.size, *self._shape(self.layout.axes[name], 0)
         out = np.full(shape, name in self.layout.ones, dtype=kind)
-        for which, _ in self._by_width(whose):
-            out[which] = self._gather(whose[which], name)
+        for which, _ in by_width:
+            found = self._gather(whose[which], name)
+            if which.size == whose.size:
+                return found
+            out[which] = found
         return out
 
     def save(self, groups: int | Index, features: Index | int) -> Arrays:
@@ -313,12 +330,17 @@ class Store:
         fields = {}
         size = max(int(whose.max(initial=-1)) + 1, self.late.size)
         late = enlarge(self.late, (size,), -1)[whose] >= 0
+        placed = whose[late], widths[late]
+        alike = [*self._alike(whose, widths)]
+        alike_late = [*self._alike(*placed)] if self.layout.late else []
+        by_width = [*self._by_width(whose)]
         for name, axes in self.layout.axes.items():
-            some = late if name in self.layout.late else slice(None)
-            if OWN in axes or name in self.layout.late:
-                fields[name] = self.flat(name, whose[some], widths[some])
+            if name in self.layout.late:
+                fields[name] = self._flat(name, *placed, alike_late)
+            elif OWN in axes:
+                fields[name] = self._flat(name, whose, widths, alike)
             else:
-                fields[name] = self.column(name, whose)
+                fields[name] = self._column(name, whose, by_width)
             if axes == ONE:
                 fields[name] = fields[name][:, 0]
         if self.layout.late:
@@ -328,17 +350,26 @@ class Store:
 
     def flat(self, name: str, groups: Index, widths: Index) -> NDArray[Any]:
         """A field of some groups, cut to so many columns, one after the other."""
+        return self._flat(name, groups, widths, self._alike(groups, widths))
+
+    def _flat(
+        self, name: str, groups: Index, widths: Index, alike: Iterable[tuple[Index, int, int]]
+    ) -> NDArray[Any]:
         axes = self.layout.axes[name]
         kind = np.int64 if name in self.layout.integers else np.float64
         sizes = self._sizes(axes, widths)
         ends = np.cumsum(sizes)
         out = np.full(int(sizes.sum()), name in self.layout.ones, dtype=kind)
-        for which, width, features in self._alike(groups, widths):
+        for which, width, features in alike:
             shape = which.size, *self._shape(axes, features)
-            own = np.full(shape, name in self.layout.ones, dtype=kind)
             kept = min(width, features)
             cut = (slice(None), *(slice(kept) if axis == OWN else slice(None) for axis in axes))
-            own[cut] = self._gather(groups[which], name)[cut]
+            own = self._gather(groups[which], name)[cut]
+            if own.shape != shape:
+                found, own = own, np.full(shape, name in self.layout.ones, dtype=kind)
+                own[cut] = found
+            if which.size == groups.size:
+                return own.reshape(-1)
             places = (ends - sizes)[which][:, None] + np.arange(sizes[which[0]])
             out[places] = own.reshape(places.shape)
         return out

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import io
 import os
 import signal
 import socket
@@ -13,16 +14,14 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import httpx
-import msgspec
 import pytest
 
-from groupwise import archive
 from groupwise.errors import GroupwiseError
 from groupwise.serve.app import App
 from groupwise.serve.engine import Ageing
 from groupwise.serve.errors import InvalidError
 from groupwise.serve.looks import Looks
-from groupwise.serve.reader import Reader, table
+from groupwise.serve.reader import Reader, answered, packed, received
 from groupwise.serve.run import open_store
 from groupwise.serve.service import Service
 
@@ -153,12 +152,11 @@ class Here(Reader):
     """Tables computed in this process."""
 
     async def ask(self, contents, question):
-        content = await asyncio.to_thread(archive.to_bytes, *contents)
+        sent = io.BytesIO(b"".join(packed(contents, question)))
         try:
-            found = await asyncio.to_thread(table, content, question)
+            return await asyncio.to_thread(answered, *received(sent))
         except GroupwiseError as error:
             raise InvalidError(str(error)) from error
-        return msgspec.json.decode(msgspec.json.encode(found, enc_hook=lambda one: one.tolist()))
 
 
 def asynchronous(test):

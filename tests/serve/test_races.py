@@ -321,3 +321,25 @@ async def test_a_snapshot_lets_requests_go_first_unless_the_next_one_is_due(file
             snapping.cancel()
             await asyncio.wait([snapping])
     assert load(open_store(file), engine.record).seq == (2 if due else 3)
+
+
+@asynchronous
+async def test_a_ticket_says_nothing_of_a_label_that_is_not_durable(file, monkeypatch):
+    """It comes when the prediction is durable, before whoever asked for the ticket is told."""
+    async with inside(file) as (app, client):
+        await made(client)
+        engine, one = app.service.engines["costs"], row(random.Random(1))
+        labels: list[asyncio.Task] = []
+
+        async def written(group, does=engine._written):
+            await does(group)
+            if not labels:
+                labels.append(asyncio.create_task(engine.label("a", None, b"1.0")))
+                await asyncio.sleep(0)
+
+        monkeypatch.setattr(engine, "_written", written)
+        _, (known, _) = await asyncio.gather(engine.predict("a", one), engine.ticket("a"))
+        assert engine.state.find("a", None).outcome == "settled"
+        assert known.outcome is None
+        assert (await labels[0]).outcome == "settled"
+        assert (await client.get(f"{PATH}/tickets/a")).json()["outcome"] == "settled"

@@ -251,20 +251,19 @@ class App:
 
     async def _regret(self, request: Request, token: Token) -> Response:
         found = await self.looks.regret(self._engine(request), _count(request, "largest"))
-        return Json(_encode(found))
+        return Json(found.text)
 
     async def _coverage(self, request: Request, token: Token) -> Response:
         found = await self.looks.coverage(self._engine(request), _count(request, "largest"))
-        return Json(_encode(found))
+        return Json(found.text)
 
     async def _calibration(self, request: Request, token: Token) -> Response:
         found = await self.looks.calibration(self._engine(request), _count(request, "largest"))
-        return Json(_encode(found))
+        return Json(found.text)
 
     async def _history(self, request: Request, token: Token) -> Response:
         group = request.query_params.get("group")
-        found = await self.looks.history(self._engine(request), group)
-        return Json(_encode(found))
+        return Json(await self.looks.history_text(self._engine(request), group))
 
     async def _stream(self, request: Request, token: Token) -> Response:
         def allowed() -> bool:  # tokens may be revoked, or there may be some now

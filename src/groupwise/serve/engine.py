@@ -5,6 +5,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,7 +119,7 @@ class Engine:
         issued, answer, event = self._predict(key, row, time.time())
         if event is not None:
             issued.group = self._append(event)
-        await self._durable(issued.group)
+        await self._durable(issued)
         return answer
 
     async def predict_many(
@@ -126,16 +127,15 @@ class Engine:
     ) -> list[bytes | GroupwiseError]:
         """The same for many rows; an error in the place of those that are refused."""
         found: list[bytes | GroupwiseError] = []
-        groups: dict[int, Group] = {}
+        tickets: list[Issued] = []
         for first in range(0, len(items), SLICE):
             if first:
                 await asyncio.sleep(0)  # others have their turn
             self._writable()
-            answers, tickets = self._predict_some(items[first : first + SLICE])
+            answers, some = self._predict_some(items[first : first + SLICE])
             found += answers
-            groups |= {id(one.group): one.group for one in tickets if one.group is not None}
-        for group in groups.values():
-            await self._durable(group)
+            tickets += some
+        await self._durable(*tickets)
         return found
 
     def _predict_some(
@@ -196,29 +196,29 @@ class Engine:
 
     async def label(self, id: str | None, number: int | None, label: bytes) -> Outcome:
         """Settle a ticket with its label."""
-        outcome, group = self._label(id, number, label)
-        await self._durable(group)
+        outcome, issued = self._label(id, number, label)
+        if issued is not None:
+            await self._durable(issued)
         return outcome
 
     async def label_many(
         self, items: Sequence[tuple[str | None, int | None, bytes]]
     ) -> list[Outcome]:
         """The same for many."""
-        found = []
-        groups: dict[int, Group] = {}
+        found: list[Outcome] = []
+        tickets: list[Issued] = []
         for place, item in enumerate(items):
             await _turn(place)
-            outcome, group = self._label(*item)
+            outcome, issued = self._label(*item)
             found.append(outcome)
-            if group is not None:
-                groups[id(group)] = group
-        for group in groups.values():
-            await self._durable(group)
+            if issued is not None:
+                tickets.append(issued)
+        await self._durable(*tickets)
         return found
 
     def _label(
         self, id: str | None, number: int | None, label: bytes
-    ) -> tuple[Outcome, Group | None]:
+    ) -> tuple[Outcome, Issued | None]:
         self._writable()
         issued = self._find(*_named(id, number))
         name = id if id is not None else f"{UNNAMED}{number}"
@@ -232,7 +232,7 @@ class Engine:
         else:
             found = self._settle(issued, label)
         self.counts.label(found.outcome)
-        return found, None if issued is None else issued.group
+        return found, issued
 
     def _settle(self, issued: Issued, label: bytes) -> Outcome:
         try:
@@ -257,7 +257,7 @@ class Engine:
             event = self._apply(self.state.forget, issued, time.time())
             issued.group = self._append(event)
             found = Outcome(issued.id, FORGOTTEN)
-        await self._durable(issued.group)
+        await self._durable(issued)
         return found
 
     async def ticket(self, id: str) -> tuple[Issued, bytes]:
@@ -266,22 +266,22 @@ class Engine:
         issued = self._find(*_named(id, None))
         if issued is None:
             raise UnknownError(f"There is no ticket {id!r}.")
-        answer = self.state.answer(issued)
-        await self._durable(issued.group)
-        return issued, answer
+        known, answer = copy(issued), self.state.answer(issued)
+        await self._durable(issued)  # a label that comes meanwhile is durable later
+        return known, answer
 
     async def frozen(self) -> Frozen:
         """The state as it is now, once it is durable."""
         self.check()
         frozen, group = self.state.freeze(), self._last
-        await self._durable(group)
+        await self._written(group)
         return frozen
 
     async def contents(self) -> tuple[int, Contents]:
         """The number of the last event, and the model after it, once that is durable."""
         self.check()
         seq, found, group = self.state.seq, self.state.model.contents(), self._last
-        await self._durable(group)
+        await self._written(group)
         return seq, found
 
     async def settled(self) -> None:
@@ -331,7 +331,16 @@ class Engine:
         self._last = self._committer.append(self.record.model, self._fence, first, events)
         return self._last
 
-    async def _durable(self, group: Group | None) -> None:
+    async def _durable(self, *tickets: Issued) -> None:
+        """Wait until all is durable that happened to tickets, which may wait long themselves."""
+        waited = {id(one.group): one.group for one in tickets if one.group is not None}
+        for group in waited.values():
+            await self._written(group)
+        for one in tickets:
+            if id(one.group) in waited:  # something else may have happened to it since
+                one.group = None
+
+    async def _written(self, group: Group | None) -> None:
         if group is not None:
             await group.durable(self.record.model)
 
@@ -379,7 +388,7 @@ class Engine:
             frozen = await self.frozen()
             if self.snapshots and self.snapshots[0].seq == frozen.seq:
                 return
-            content, digest, check = await asyncio.to_thread(_written, frozen)
+            content, digest, check = await asyncio.to_thread(_packed, frozen)
             written = self.record.model, self._fence
             for part, first in enumerate(range(0, len(content), PART)):
                 about = *written, frozen.seq, part, content[first : first + PART]
@@ -417,7 +426,7 @@ class Engine:
             await asyncio.sleep(PAUSE)
 
 
-def _written(frozen: Frozen) -> tuple[bytes, str, str]:
+def _packed(frozen: Frozen) -> tuple[bytes, str, str]:
     """What a snapshot holds, the digest of the state, and the checksum of all of it."""
     content, digest = frozen.to_bytes()
     return content, digest, hashlib.sha256(content).hexdigest()

@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -32,7 +32,48 @@ EVERY = 1.0
 FIGURES = ("rounds", "regret", "certificate", "baseline_regret")
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
+
+
+class Line(msgspec.Struct, gc=False):
+    """A line of history, as it is kept."""
+
+    settled: int
+    outstanding: int
+    groups: dict[str, msgspec.Raw]
+    """The figures of every group, which few look at."""
+
+
+class Point(msgspec.Struct, gc=False):
+    """The same, as it is answered."""
+
+    event: int
+    at: float
+    settled: int
+    outstanding: int
+    groups: dict[str, msgspec.Raw]
+
+    def figures(self, group: str) -> list[Any]:
+        """Those of a group, if it is known."""
+        text = self.groups.get(group)
+        found: list[Any] = [] if text is None else msgspec.json.decode(text)
+        return found
+
+
+_line = msgspec.json.Decoder(Line).decode
+
+
+@dataclass
+class Table:
+    """A table after an event, as it is answered."""
+
+    seq: int
+    text: bytes
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """What it says, for whoever does not pass it on."""
+        found: dict[str, Any] = msgspec.json.decode(self.text)
+        return found
 
 
 @dataclass
@@ -40,7 +81,7 @@ class Seen:
     """What was computed of a model."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    tables: dict[tuple[str, int | None], tuple[int, dict[str, Any]]] = field(default_factory=dict)
+    tables: dict[tuple[str, int | None], Table] = field(default_factory=dict)
     sampled: int = -1
     """The labels when a line of history was last written."""
 
@@ -72,15 +113,15 @@ class Looks:
             "snapshot_event": snapshots[0].seq if snapshots else None,
         }
 
-    async def regret(self, engine: Engine, largest: int | None = None) -> dict[str, Any]:
+    async def regret(self, engine: Engine, largest: int | None = None) -> Table:
         """Regret and certificate of every group, as they are now."""
         return await self._table(engine, "regret", largest)
 
-    async def calibration(self, engine: Engine, largest: int | None = None) -> dict[str, Any]:
+    async def calibration(self, engine: Engine, largest: int | None = None) -> Table:
         """Calibration of every group, as it is now."""
         return await self._table(engine, "calibration", largest)
 
-    async def coverage(self, engine: Engine, largest: int | None = None) -> dict[str, Any]:
+    async def coverage(self, engine: Engine, largest: int | None = None) -> Table:
         """How often the labels of every group were in their intervals, as it is now."""
         return await self._table(engine, "coverage", largest)
 
@@ -88,11 +129,14 @@ class Looks:
         """The last table of regret, however old."""
         tables = self._of(engine).tables
         known = [one for (what, _), one in tables.items() if what == "regret"]
-        return max(known, key=lambda one: one[0])[1] if known else None
+        return max(known, key=lambda one: one.seq).values if known else None
 
     def miscalibrated(self, engine: Engine) -> list[tuple[str | None, dict[str, Any]]]:
         """Groups whose probabilities are off by more than chance explains, by class."""
-        _, known = self._of(engine).tables.get(("calibration", LINE_GROUPS), (0, {"tables": {}}))
+        table = self._of(engine).tables.get(("calibration", LINE_GROUPS))
+        if table is None:
+            return []
+        known = table.values
         return [
             (of if known["classes"] and len(known["classes"]) > 2 else None, row)
             for of, rows in known["tables"].items()
@@ -100,17 +144,16 @@ class Looks:
             if row["ece"] and row["ece"] > 2 * row["ece_95"] and abs(row["gap"]) > GAP
         ]
 
-    async def _table(self, engine: Engine, what: str, largest: int | None) -> dict[str, Any]:
+    async def _table(self, engine: Engine, what: str, largest: int | None) -> Table:
         seen = self._of(engine)
         async with seen.lock:
-            version, known = seen.tables.get((what, largest), (-1, {}))
-            if version == engine.state.seq and engine.unavailable is None:
+            known = seen.tables.get((what, largest))
+            if known is not None and known.seq == engine.state.seq and engine.unavailable is None:
                 return known
             seq, contents = await engine.contents()
-            found = await self._reader.ask(contents, {"what": what, "largest": largest})
-            found["event"] = seq
-            found["at"] = time.time()
-            seen.tables[what, largest] = seq, found
+            question = {"what": what, "largest": largest, "event": seq}
+            found = Table(seq, await self._reader.ask(contents, question))
+            seen.tables[what, largest] = found
             return found
 
     async def sampling(self, service: Service) -> None:
@@ -129,7 +172,7 @@ class Looks:
         labels = engine.counts.labels.get("settled", 0)
         if labels == seen.sampled or engine.unavailable is not None:
             return
-        table = await self.regret(engine, LINE_GROUPS)
+        table = (await self.regret(engine, LINE_GROUPS)).values
         line = {
             "settled": table["settled"],
             "outstanding": engine.outstanding,
@@ -140,17 +183,13 @@ class Looks:
         await engine.put_history(table["event"], table["at"], _encode(line), LINES)
         seen.sampled = labels
 
-    async def history(self, engine: Engine, group: str | None = None) -> dict[str, Any]:
+    async def history(self, engine: Engine, group: str | None = None) -> list[Point]:
         """How regret and certificate came to be: of one group, or of all that are known."""
-        lines = await asyncio.to_thread(engine.history)
-        points = []
-        for seq, at, text in lines:
-            line = _decode(text)
-            groups = line["groups"]
-            if group is not None:
-                groups = {group: groups[group]} if group in groups else {}
-            points.append({"event": seq, "at": at, **line, "groups": groups})
-        return {"figures": FIGURES, "points": points}
+        return await asyncio.to_thread(_points, engine, group)
+
+    async def history_text(self, engine: Engine, group: str | None = None) -> bytes:
+        """The same, as it is answered."""
+        return await asyncio.to_thread(_text, engine, group)
 
     async def stream(
         self, engine: Engine, request: Request, allowed: Callable[[], bool]
@@ -164,12 +203,12 @@ class Looks:
         if given and not (given.isascii() and given.isdigit() and len(given) < 19):
             raise MalformedError("Last-Event-ID is the id of an event of this stream.")
         after = int(given) if given else None
-        missed = [] if after is None else (await self.history(engine))["points"]
+        missed = [] if after is None else await self.history(engine)
 
         async def events() -> AsyncIterator[bytes]:
             for point in missed:
-                if after is not None and point["event"] > after:
-                    yield _event("history", point["event"], point)
+                if after is not None and point.event > after:
+                    yield _event("history", point.event, point)
             last = -1
             while not self._ending.is_set() and engine.unavailable is None and allowed():
                 if engine.state.seq != last:
@@ -198,3 +237,20 @@ class Looks:
 
 def _event(kind: str, number: int, data: Any) -> bytes:
     return b"event: %s\nid: %d\ndata: %s\n\n" % (kind.encode(), number, _encode(data))
+
+
+def _points(engine: Engine, group: str | None) -> list[Point]:
+    """The history of a model. In a thread, line by line: others have their turn between them."""
+    found = []
+    for seq, at, text in engine.history():
+        line = _line(text)
+        groups = line.groups
+        if group is not None:
+            groups = {group: groups[group]} if group in groups else {}
+        found.append(Point(seq, at, line.settled, line.outstanding, groups))
+    return found
+
+
+def _text(engine: Engine, group: str | None) -> bytes:
+    points = b",".join([_encode(point) for point in _points(engine, group)])
+    return b'{"figures":%s,"points":[%s]}' % (_encode(FIGURES), points)

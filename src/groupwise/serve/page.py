@@ -98,10 +98,10 @@ class Pages:
 
     async def _model(self, request: Request, token: Token) -> Response:
         engine = self._service.engine(request.path_params["model"])
-        table = await self._looks.regret(engine, LINE_GROUPS)
+        table = (await self._looks.regret(engine, LINE_GROUPS)).values
         rows = sorted(table["rows"], key=_badness, reverse=True)[:WORST]
         group = request.query_params.get("group") or (rows[0]["group"] if rows else "always_on")
-        points = (await self._looks.history(engine, group))["points"]
+        points = await self._looks.history(engine, group)
         about = self._looks.about(engine)
         now = time.time()
         return self._html(
@@ -110,7 +110,7 @@ class Pages:
             about=about,
             alerts=self._alerts(engine),
             group=group,
-            svg=svg([(one["settled"], *one["groups"].get(group, ())) for one in points]),
+            svg=svg([(one.settled, *one.figures(group)) for one in points]),
             points=msgspec.json.encode(points).decode(),
             table=table,
             unit=table["units"].get("regret", ""),

@@ -27,8 +27,9 @@ from groupwise.serve.warm import warm_usual
 POSTGRES = ("postgresql://", "postgres://")
 SWITCH = 0.0005
 """Seconds that a thread may keep the interpreter from others; Python allows ten times as many."""
-GARBAGE = (50_000, 100, 1_000)
-"""When Python looks for garbage: after so many new objects, and how seldom among the older ones."""
+GARBAGE = (5_000, 1_000, 1_000)
+"""When Python looks for garbage: after so many new objects, and how seldom among the older ones.
+Requests wait meanwhile: half a millisecond for these, and twenty for ten times as many."""
 PATIENCE = 30
 """Seconds that requests under way have when the service is asked to end."""
 

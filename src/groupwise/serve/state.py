@@ -60,7 +60,7 @@ class Issued(msgspec.Struct, eq=False, gc=False):
     label: bytes = b""
     settled: float = 0.0
     group: Any = None
-    """What its last event is committed with."""
+    """What its last event is committed with, until that is durable."""
 
     @property
     def id(self) -> str:

@@ -1,0 +1,98 @@
+"""Whoever looks does not make those wait who ask for predictions."""
+
+import gc
+import random
+import sys
+import threading
+
+import pytest
+
+from groupwise.serve import looks, run
+from groupwise.serve.declared import declared_model
+from groupwise.serve.state import State
+from tests.serve.running import PATH, SETTINGS, asynchronous, inside, label, made, row
+
+
+async def learned(client, count: int = 6) -> None:
+    draw = random.Random(1)
+    for number in range(count):
+        one = row(draw)
+        await client.post(f"{PATH}/predict", json={"id": str(number), "row": one})
+        await client.post(f"{PATH}/labels", json={"id": str(number), "label": label(one)})
+
+
+@pytest.mark.parametrize("asked", ["", "?group=always_on"])
+@asynchronous
+async def test_history_is_read_beside_the_event_loop(file, monkeypatch, asked):
+    threads = []
+
+    def line(text, does=looks._line):
+        threads.append(threading.get_ident())
+        return does(text)
+
+    async with inside(file) as (app, client):
+        await made(client)
+        await learned(client)
+        await app.looks.sample(app.service.engines["costs"])
+        monkeypatch.setattr(looks, "_line", line)
+        (point,) = (await client.get(f"{PATH}/history{asked}")).json()["points"]
+        assert list(point) == ["event", "at", "settled", "outstanding", "groups"]
+        assert (point["event"], point["settled"], point["outstanding"]) == (12, 6, 0)
+        assert len(point["groups"]["always_on"]) == len(looks.FIGURES)
+        assert (await client.get("/models/costs")).status_code == 200
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads
+
+
+@asynchronous
+async def test_a_table_is_passed_on_as_it_came(file):
+    async with inside(file) as (app, client):
+        await made(client)
+        await learned(client)
+        found = (await client.get(f"{PATH}/regret")).json()
+        table = await app.looks.regret(app.service.engines["costs"])
+        assert "values" not in vars(table)  # nobody has read it in the event loop
+        assert found == table.values
+        assert found["event"] == 12
+
+
+@asynchronous
+async def test_tickets_that_are_durable_hold_nothing_of_their_commit(file):
+    draw = random.Random(1)
+    async with inside(file) as (app, client):
+        await made(client)
+        state = app.service.engines["costs"].state
+        await client.post(f"{PATH}/predict", json={"id": "one", "row": row(draw)})
+        many = [{"id": f"{number}", "row": row(draw)} for number in range(300)]
+        await client.post(f"{PATH}/predict/batch", json={"rows": many})
+        assert len(state.open) == 301
+        assert all(one.group is None for one in state.open.values())
+        await client.post(f"{PATH}/labels", json={"id": "one", "label": 1.0})
+        some = [{"id": f"{number}", "label": 1.0} for number in range(200)]
+        await client.post(f"{PATH}/labels", json=some)
+        await client.post(f"{PATH}/forget", json={"id": "250"})
+        assert len(state.recent) == 202
+        assert all(one.group is None for one in state.recent.values())
+
+
+def test_looking_for_garbage_is_short(monkeypatch):
+    """Requests wait meanwhile: few objects are looked through at a time."""
+    before, looked = gc.get_threshold(), []
+
+    def look(phase, about):
+        if phase == "start":
+            looked.append(len(gc.get_objects(about["generation"])))
+
+    monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
+    state, draw = State(declared_model(SETTINGS, "costs")), random.Random(1)
+    gc.collect()
+    gc.callbacks.append(look)
+    try:
+        run.tune()
+        for number in range(4_000):
+            state.predict(str(number), row(draw), 0.0)
+    finally:
+        gc.callbacks.remove(look)
+        gc.set_threshold(*before)
+    assert looked
+    assert max(looked) < 10_000
