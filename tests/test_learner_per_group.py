@@ -249,6 +249,16 @@ def test_probabilities(options, tmp_path):
         assert row["regret"] <= row["certificate"] + 1e-9
 
 
+def test_classes_of_rows_that_nobody_is_awake_for():
+    loss = gw.losses.Log(classes=["low", "mid", "high"])
+    learner = {SEX: [Logistic(), Logistic(bound=12.0)], ...: Logistic()}  # in another order inside
+    model = gw.Groupwise([SEX, REGION], learner, loss=loss, always_on=False)
+    rows = [{"sex": None, "region": None, "x": 0.5}] * 2
+    other = copy.deepcopy(model)
+    told = [list(one.values()) for one in looped(model, rows, ["low", "high"])]
+    assert other.replay(frame_of(rows, ["low", "high"]), "y").prediction.tolist() == told
+
+
 def test_groups_are_compared_with_the_class_of_their_own_learners():
     rows, labels = stream(150)
     model = gw.Groupwise(

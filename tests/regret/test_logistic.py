@@ -527,6 +527,22 @@ def test_a_reference_beyond_the_bound_is_drawn_into_the_class():
     assert exact.best <= found.high
 
 
+@pytest.mark.parametrize("kept", [0, 30])
+def test_sums_that_tell_no_columns_apart_are_uncertain(kept):
+    generator = np.random.default_rng(16)
+    x = np.column_stack([np.ones(80), generator.normal(size=(80, 2))])
+    y, w = (generator.random(80) < sigmoid(x[:, 1])).astype(float), np.ones(80)
+    others, reference = split(x, y, w, 8.0, kept, x[:, 1], np.array([0.0, 1.0, 0.0]))
+    lengths = np.zeros(others.factor.right.size)
+    lengths[:3] = np.linalg.norm(x, axis=0)
+    others.factor.sums.append((1.0, lengths))
+    found = best_logistic(Rows(x[:kept], y[:kept], w[:kept]), 8.0, others, reference)
+    exact = best_logistic(Rows(x, y, w), 8.0)
+    assert found.uncertain
+    assert found.best - found.error <= exact.high
+    assert exact.best <= found.high
+
+
 def test_a_quadratic_needs_a_reference():
     rows = Rows(np.ones((1, 1)), np.ones(1), np.ones(1))
     with pytest.raises(ValueError, match="go together"):

@@ -278,7 +278,8 @@ class Divided(Bank):
         """Put what was said where it belongs."""
         groups, (_, room) = rounds.groups, rounds.laid_out[self]
         if room is not None:
-            shape = len(room), -1, self.nodes
+            assert self.crew is not None
+            shape = len(room), self.crew.width, self.nodes
             self._place(out, room if self.nodes == 1 else room.reshape(shape), groups)
         if self.compiled and self.rosters.logged:
             logged = np.repeat(rounds.logged, np.diff(rounds.indptr), axis=0)

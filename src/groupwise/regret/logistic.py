@@ -369,6 +369,8 @@ class _Group:
         )
         slope += float(np.linalg.norm(np.sqrt(curved) * off))
         bulge = 1.0
+        if self.rounded and not least_all > 0.0:
+            return -np.inf, near
         if self.rounded:
             columns, root = self.columns, np.sqrt(square)
             theta = np.abs(point.theta[0][columns.columns])
