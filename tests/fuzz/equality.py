@@ -316,8 +316,7 @@ def table(model):
     Where these cannot be dropped, since parts are in Python, what they tell of the best is left
     out, and what is made of that.
     """
-    learners = model._reduction.learners if isinstance(model, gw.Groupwise) else ()
-    if not any(isinstance(one, gw.learners.Logistic) for one in learners):
+    if not any(isinstance(one, gw.learners.Logistic) for one in learners_of(model)):
         recent = [1, 5, 20] if getattr(model, "windows", None) else []
         return [*model.regret().rows, *(row for n in recent for row in model.regret(last=n))]
     try:
@@ -325,6 +324,17 @@ def table(model):
     except gw.errors.SnapshotError:
         kept = ("group", "rounds", "loss", "realised_loss", "delay")
         return [{key: line[key] for key in kept} for line in model.regret()]
+
+
+def learners_of(model):
+    """The learners of its groups; rosters that no group has are not in files."""
+    if not isinstance(model, gw.Groupwise):
+        return ()
+    divided = model._reduction.divided
+    if divided is None:
+        return model._reduction.learners
+    rosters = np.unique(divided.division[: len(model.group_names)]).tolist()
+    return [one for number in rosters for one in divided.rosters[number]]
 
 
 def difference(one, other):

@@ -9,7 +9,16 @@ import pytest
 
 import groupwise as gw
 from groupwise.regret.table import RegretTable
-from tests.fuzz import adversary, advice, equality, exact, expectation, hostile, probability
+from tests.fuzz import (
+    adversary,
+    advice,
+    draws,
+    equality,
+    exact,
+    expectation,
+    hostile,
+    probability,
+)
 from tests.fuzz.__main__ import PROGRAMS
 from tests.fuzz.exact import leaning_advice, least_squares, ridge_advice, ridge_rounds
 from tests.fuzz.runner import Found, run, try_case
@@ -150,6 +159,24 @@ def test_leaning_advice_that_is_a_little_off_is_found(monkeypatch):
     real = exact.leaning_advice
     monkeypatch.setattr(advice, "leaning_advice", lambda *given: [x + 3e-7 for x in real(*given)])
     assert "leaning advice" in kinds(advice.case, range(12))
+
+
+def test_learners_that_no_group_has_make_no_difference():
+    lists = {"a=v1": gw.learners.Ridge(), "a=v2": [gw.learners.Ridge(), draws.Mean()]}
+    model = gw.Groupwise(
+        [gw.by("a")],
+        lambda group: lists.get(group.name, gw.learners.Logistic()),
+        loss=gw.losses.Log(),
+        always_on=False,
+    )
+    model.learn_one({"a": "v1", "x": 0.5}, 1.0)
+    other = equality.through_file(model)  # without the learner that others would have
+    for one in (model, other):
+        one.learn_one({"a": "v2", "x": 0.25}, 0.0)
+    found = Found()
+    equality.compare(found, "file", (model, []), (other, []))
+    assert found.violations == []
+    assert "regret" in equality.table(model)[0]
 
 
 def test_a_last_bit_is_found(monkeypatch):

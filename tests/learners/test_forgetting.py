@@ -78,6 +78,20 @@ def test_forgetting_is_exact(size, forgetting):
     assert np.abs(result.advice - expected).max() < 1e-8
 
 
+def test_a_constant_that_hides_the_intercept_is_no_unused_column():
+    """What is left of the intercept's cell of P is 1/λ to the last digit, as if no row had it."""
+    generator = np.random.default_rng(4)
+    rows = np.column_stack([np.ones(200), np.full(200, 2.0**50), generator.integers(0, 10, 200)])
+    labels = generator.random(200)
+    learner = Ridge(8e4, forgetting=0.5)
+    told = gw.replay(rows, labels, np.ones((200, 1)), learner=learner, clip=False).advice
+    # One constant column takes the place of both, but for 2⁻¹⁰⁰ of it; in units of its own.
+    penalties = 8e4 * np.array([2.0**-100, 1.0])
+    scaled = rows[:, 1:] / [2.0**50, 1.0]
+    exact = np.array(list(brute_force(scaled, labels, penalties, 0.5, np.ones(200))))
+    assert np.abs(told - exact).max() < 1e-8
+
+
 def test_forgetting_follows_a_drift_and_is_the_same_in_both_drivers():
     frame = data(800)
     frame.loc[400:, "y"] = 1.0 - frame.loc[400:, "y"]

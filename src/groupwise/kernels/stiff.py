@@ -353,7 +353,8 @@ def factorise(mine, learner, parameters, work):
         for j in range(i):
             matrix[j, i] = matrix[i, j]
             matrix[i, j] = 0.0
-        if diagonal[i] == unused:
+    for i in range(width):
+        if diagonal[i] == unused and stands_alone(matrix, i, width):
             matrix[i, i] = np.sqrt(penalty)
     for i in range(width):
         work[i] = dense_dot(matrix[i], theta, width)
@@ -362,6 +363,21 @@ def factorise(mine, learner, parameters, work):
         diagonal[i] = 0.0
     mine.stiff[learner] = 1
     mine.pivot[learner] = 0
+
+
+@inlined
+def stands_alone(matrix, i, width):
+    """Has an upper triangular matrix nothing beside its i-th diagonal cell?
+
+    1/λ alone does not tell that no row has used a column: where another one of the rows is 10⁸
+    times as large, that is what is left of P_ii.
+    """
+    beside = 0
+    for j in range(i):
+        beside += matrix[j, i] != 0.0
+    for j in range(i + 1, width):
+        beside += matrix[i, j] != 0.0
+    return beside == 0
 
 
 @lean
