@@ -264,15 +264,16 @@ def _passed(
         decay(*members, factors, left, masses, cells)
         weighted = cells.reshape(-1, len(gammas), 2)
         for i, group in enumerate(work.parts.groups.tolist()):
+            if group not in leaning:
+                continue
             some = slice(*work.parts.starts[i : i + 2])
             rows, entries = work.parts.rows[some], work.parts.entries[some]
             columns = np.full(int(features[group].max(initial=-1)) + 1, -1)
             columns[features[group]] = np.arange(features[group].size)
-            for gamma, (factor, multiples, pivot) in leaning.get(group, {}).items():
+            for gamma, (factor, multiples, pivot) in leaning[group].items():
                 labels, matrix = np.empty(rows.size), np.zeros((rows.size, factor.right.size))
-                each = np.ascontiguousarray(weighted[:, gammas.index(gamma)]).ravel()
-                about = rows, entries, each, columns, multiples, pivot, matrix, labels
-                lay_leaning(*work.cells, *about)
+                each = weighted[entries, gammas.index(gamma)]  # of all groups it would take long
+                lay_leaning(*work.cells, rows, each, columns, multiples, pivot, matrix, labels)
                 factor.add(matrix, labels)
     for i, group in enumerate(awake.tolist()):
         for gamma, (factor, multiples, pivot) in leaning.get(group, {}).items():

@@ -100,15 +100,15 @@ def farthest(factor):
 
 @compiled
 def lay_leaning(
-    indptr, indices, values, full, rows, entries, weighted, columns, multiples, pivot, out, labels
+    indptr, indices, values, full, rows, weighted, columns, multiples, pivot, out, labels
 ):
     """Write the rows of a group as √w (x_j − q_j x_p), by its own columns, and √w y.
 
-    ``weighted`` has weight and label of every entry, and ``columns`` the column of a feature.
+    ``weighted`` has weight and label of each of them, and ``columns`` the column of every feature.
     """
     for i in range(rows.size):
         t, row = rows[i], out[i]
-        weight, label = weighted[2 * entries[i]], weighted[2 * entries[i] + 1]
+        weight, label = weighted[i, 0], weighted[i, 1]
         for place in range(indptr[t], indptr[t + 1]):
             column = columns[place - indptr[t] if full[t] else indices[place]]
             if values[place] != 0.0:
