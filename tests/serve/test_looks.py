@@ -1,5 +1,6 @@
 """Whoever looks does not make those wait who ask for predictions."""
 
+import asyncio
 import gc
 import random
 import sys
@@ -10,7 +11,7 @@ import pytest
 from groupwise.serve import looks, run
 from groupwise.serve.declared import declared_model
 from groupwise.serve.state import State
-from tests.serve.running import PATH, SETTINGS, asynchronous, inside, label, made, row
+from tests.serve.running import PATH, SETTINGS, Here, asynchronous, inside, label, made, row
 
 
 async def learned(client, count: int = 6) -> None:
@@ -54,6 +55,69 @@ async def test_a_table_is_passed_on_as_it_came(file):
         assert "values" not in vars(table)  # nobody has read it in the event loop
         assert found == table.values
         assert found["event"] == 12
+
+
+@asynchronous
+async def test_few_tables_are_kept(file):
+    """However many groups are asked for; those that history and alerts come from stay."""
+    async with inside(file) as (app, client):
+        await made(client)
+        await learned(client)
+        engine = app.service.engines["costs"]
+        await app.looks.regret(engine, looks.LINE_GROUPS)
+        for largest in range(40):
+            found = await client.get(f"{PATH}/regret?largest={largest}")
+            assert len(found.json()["rows"]) == min(largest, 8)
+        tables = app.looks._of(engine).tables
+        assert ("regret", looks.LINE_GROUPS) in tables
+        assert ("regret", 39) in tables
+        assert len(tables) == looks.TABLES + 1
+
+
+class Late(Here):
+    """Tables that are there when more has been asked for."""
+
+    meanwhile = None
+
+    async def ask(self, contents, question):
+        if self.meanwhile is not None:
+            await self.meanwhile()
+        return await super().ask(contents, question)
+
+
+@asynchronous
+async def test_a_line_of_history_is_of_one_moment(file):
+    late, draw = Late(), random.Random(2)
+    async with inside(file, looks=looks.Looks(late)) as (app, client):
+        await made(client)
+        await learned(client)
+
+        async def more():
+            rows = [{"id": f"late {number}", "row": row(draw)} for number in range(5)]
+            await client.post(f"{PATH}/predict/batch", json={"rows": rows})
+
+        late.meanwhile = more
+        await app.looks.sample(app.service.engines["costs"])
+        (point,) = (await client.get(f"{PATH}/history")).json()["points"]
+        assert (point["event"], point["settled"], point["outstanding"]) == (12, 6, 0)
+
+
+@asynchronous
+async def test_history_goes_on_after_whatever_failed(file, monkeypatch):
+    looked = asyncio.Event()
+
+    async def sample(engine):
+        if looked.is_set():
+            again.set()
+        looked.set()
+        raise RuntimeError("once more")
+
+    again = asyncio.Event()
+    some = looks.Looks(Here(), sample=0.01)
+    monkeypatch.setattr(some, "sample", sample)
+    async with inside(file, looks=some) as (_, client):
+        await made(client)
+        await asyncio.wait_for(again.wait(), 20)
 
 
 @asynchronous

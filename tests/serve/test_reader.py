@@ -1,7 +1,10 @@
 """The process that computes tables: it is asked, dies, is left alone, and is asked again."""
 
 import asyncio
+import errno
+import gc
 import os
+import subprocess
 from typing import Any
 
 import msgspec
@@ -10,7 +13,7 @@ import pytest
 
 import groupwise as gw
 from groupwise.serve import reader
-from groupwise.serve.errors import InvalidError
+from groupwise.serve.errors import InvalidError, UnavailableError
 from groupwise.serve.reader import Reader
 from tests.serve.running import asynchronous
 
@@ -68,6 +71,37 @@ async def test_who_gives_up_leaves_no_answer_to_the_next():
         assert msgspec.json.decode(found)["event"] == 8
     finally:
         await asked.close()
+
+
+@asynchronous
+async def test_a_process_that_cannot_start_is_no_table_for_now(monkeypatch):
+    """Where there are too many open files: 503, and once there are fewer a table."""
+    contents, asked = model().contents(), Reader()
+
+    def full(*about, **options):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(subprocess, "Popen", full)
+            with pytest.raises(UnavailableError, match="cannot start.*Too many open files"):
+                await asked.ask(contents, REGRET)
+        assert await asked.ask(contents, REGRET)
+    finally:
+        await asked.close()
+
+
+@asynchronous
+async def test_who_gives_up_leaves_nothing_in_the_log(caplog):
+    contents, asked = model().contents(), Reader()
+    waiting = asyncio.create_task(asked.ask(contents, REGRET))
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    del waiting, asked
+    gc.collect()
+    assert not caplog.records  # "exception was never retrieved"
 
 
 @asynchronous

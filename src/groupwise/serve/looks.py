@@ -25,6 +25,8 @@ LINE_GROUPS = 50
 """The history knows of so many groups: the largest."""
 LINES = 600
 """And of so many moments."""
+TABLES = 4
+"""So many tables of a model are kept besides those for its history: the last ones."""
 GAP = 0.02
 """A mean gap that is worth an alert."""
 EVERY = 1.0
@@ -67,6 +69,8 @@ class Table:
     """A table after an event, as it is answered."""
 
     seq: int
+    outstanding: int
+    """Tickets without a label at that event."""
     text: bytes
 
     @cached_property
@@ -84,6 +88,14 @@ class Seen:
     tables: dict[tuple[str, int | None], Table] = field(default_factory=dict)
     sampled: int = -1
     """The labels when a line of history was last written."""
+
+    def keep(self, what: str, largest: int | None, table: Table) -> None:
+        """Keep a table for who asks next; few, for anybody may ask for any number of groups."""
+        self.tables.pop((what, largest), None)
+        self.tables[what, largest] = table
+        others = [one for one in self.tables if one[1] != LINE_GROUPS]  # those of history stay
+        for one in others[:-TABLES]:
+            del self.tables[one]
 
 
 class Looks:
@@ -150,10 +162,11 @@ class Looks:
             known = seen.tables.get((what, largest))
             if known is not None and known.seq == engine.state.seq and engine.unavailable is None:
                 return known
+            outstanding = engine.outstanding  # at the event that the contents are taken after
             seq, contents = await engine.contents()
             question = {"what": what, "largest": largest, "event": seq}
-            found = Table(seq, await self._reader.ask(contents, question))
-            seen.tables[what, largest] = found
+            found = Table(seq, outstanding, await self._reader.ask(contents, question))
+            seen.keep(what, largest, found)
             return found
 
     async def sampling(self, service: Service) -> None:
@@ -165,6 +178,8 @@ class Looks:
                     await self.sample(engine)
                 except GroupwiseError as error:
                     LOG.error("%s: no history: %s", engine.record.name, error)
+                except Exception:  # whatever it is, it may pass
+                    LOG.exception("%s: no history", engine.record.name)
 
     async def sample(self, engine: Engine) -> None:
         """Write a line of history, where there is something new."""
@@ -172,10 +187,11 @@ class Looks:
         labels = engine.counts.labels.get("settled", 0)
         if labels == seen.sampled or engine.unavailable is not None:
             return
-        table = (await self.regret(engine, LINE_GROUPS)).values
+        found = await self.regret(engine, LINE_GROUPS)
+        table = found.values
         line = {
             "settled": table["settled"],
-            "outstanding": engine.outstanding,
+            "outstanding": found.outstanding,
             "groups": {row["group"]: [row[key] for key in FIGURES] for row in table["rows"]},
         }
         if isinstance(engine.state.model.loss, Log):

@@ -41,15 +41,15 @@ class Reader:
         """A table of a model as it was, in JSON."""
         async with self._asking:
             for attempt in range(2):
-                asked = asyncio.to_thread(_asked, self._started(), contents, question)
-                self._asked = asyncio.ensure_future(asked)
                 try:
+                    asked = asyncio.to_thread(_asked, self._started(), contents, question)
+                    self._asked = asyncio.ensure_future(asked)
                     return await asyncio.shield(self._asked)
                 except (OSError, EOFError) as error:
                     await self.close()
                     if attempt:
                         raise UnavailableError(
-                            f"The process that computes tables ended: {error!r}."
+                            f"The process that computes tables ended, or cannot start: {error!r}."
                         ) from error
                 except asyncio.CancelledError:
                     await self.close()  # its answer would be taken for that of the next
@@ -69,7 +69,8 @@ class Reader:
         if process is not None:
             process.kill()
             if self._asked is not None:
-                await asyncio.wait([self._asked])  # nobody reads what is closed
+                # Nobody reads what is closed, and what comes of it is known.
+                await asyncio.gather(self._asked, return_exceptions=True)
             await asyncio.to_thread(process.communicate)
 
 
