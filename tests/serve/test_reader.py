@@ -84,7 +84,7 @@ async def test_a_process_that_cannot_start_is_no_table_for_now(monkeypatch):
     try:
         with monkeypatch.context() as patch:
             patch.setattr(subprocess, "Popen", full)
-            with pytest.raises(UnavailableError, match="cannot start.*Too many open files"):
+            with pytest.raises(UnavailableError, match=r"cannot start.*Too many open files"):
                 await asked.ask(contents, REGRET)
         assert await asked.ask(contents, REGRET)
     finally:
