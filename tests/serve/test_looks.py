@@ -4,6 +4,7 @@ import asyncio
 import gc
 import random
 import sys
+from collections.abc import Awaitable, Callable
 import threading
 
 import pytest
@@ -77,7 +78,7 @@ async def test_few_tables_are_kept(file):
 class Late(Here):
     """Tables that are there when more has been asked for."""
 
-    meanwhile = None
+    meanwhile: Callable[[], Awaitable[None]] | None = None
 
     async def ask(self, contents, question):
         if self.meanwhile is not None:
@@ -92,7 +93,7 @@ async def test_a_line_of_history_is_of_one_moment(file):
         await made(client)
         await learned(client)
 
-        async def more():
+        async def more() -> None:
             rows = [{"id": f"late {number}", "row": row(draw)} for number in range(5)]
             await client.post(f"{PATH}/predict/batch", json={"rows": rows})
 
