@@ -4,8 +4,8 @@ import asyncio
 import gc
 import random
 import sys
-from collections.abc import Awaitable, Callable
 import threading
+from collections.abc import Awaitable, Callable
 
 import pytest
 
