@@ -17,6 +17,7 @@ from groupwise.paper.enumeration import FAMILIES, FLAT
 from groupwise.paper.routing import grid_edges, grid_oracle
 from groupwise.paper.statements import Judgement, Statement, percent, stated
 from groupwise.report.tables import number
+from groupwise.arrays import Vector
 
 ABSTRACT, INTRO, MODEL = "Abstract", "1 Introduction", "2 Model"
 METHOD, USES = "3 Subsequence regret minimisation", "4 Applications"
@@ -48,9 +49,15 @@ def judged(sentence: Sentence) -> Statement:
 # Time.
 
 
+def quickest(measure: Callable[[int], float], sizes: Sequence[int]) -> Vector:
+    """The time at every size, least of three turns: what else the machine does only adds to it."""
+    turns = [[measure(size) for size in sizes] for _ in range(3)]
+    return np.min(np.array(turns), axis=0)
+
+
 def linear_in_groups() -> Judgement:
     """Exponent of the time of a round against the groups that are awake."""
-    times = np.array([rates.timed(awake, 0) for awake in AWAKE])
+    times = quickest(lambda awake: rates.timed(awake, 0), AWAKE)
     grows = rates.slope(AWAKE, times)
     found = f"exponent {number(grows)} from {AWAKE[0]} to {AWAKE[-1]} groups awake"
     return Judgement(found, grows <= 1.0 + SLACK)
@@ -59,7 +66,8 @@ def linear_in_groups() -> Judgement:
 def oracle_efficient() -> Judgement:
     """A round's time where the class grows and its structure stays."""
     measure, sizes = FAMILIES["Paths through a grid"]
-    (few, short, _), (many, long, _) = (measure(size, TIMED) for size in (sizes[0], sizes[-1]))
+    few, many = (measure(size, 1)[0] for size in (sizes[0], sizes[-1]))
+    short, long = quickest(lambda size: measure(size, TIMED)[1], (sizes[0], sizes[-1]))
     found = f"{few:,} to {many:,} paths: {number(long / short, 1)} times the time"
     return Judgement(found, long / short <= FLAT)
 
@@ -68,7 +76,7 @@ def enumeration_is_linear() -> Judgement:
     """Exponent of Blum and Lykouris's time against the number of policies."""
     measure, _ = FAMILIES["A plain table"]
     sizes = (10_000, 40_000)
-    grows = rates.slope(sizes, np.array([measure(size, TIMED)[2] for size in sizes]))
+    grows = rates.slope(sizes, quickest(lambda size: measure(size, TIMED)[2], sizes))
     found = f"exponent {number(grows)} from {sizes[0]:,} to {sizes[1]:,} policies"
     return Judgement(found, grows >= 1.0 - 3.0 * SLACK)
 
