@@ -10,6 +10,7 @@ import numpy as np
 
 import groupwise as gw
 from groupwise import bounds
+from groupwise.arrays import Vector
 from groupwise.checks import bench
 from groupwise.paper import rates
 from groupwise.paper.classification import CONTEXTS, FIELDS, stump_table
@@ -17,7 +18,6 @@ from groupwise.paper.enumeration import FAMILIES, FLAT
 from groupwise.paper.routing import grid_edges, grid_oracle
 from groupwise.paper.statements import Judgement, Statement, percent, stated
 from groupwise.report.tables import number
-from groupwise.arrays import Vector
 
 ABSTRACT, INTRO, MODEL = "Abstract", "1 Introduction", "2 Model"
 METHOD, USES = "3 Subsequence regret minimisation", "4 Applications"
@@ -52,7 +52,8 @@ def judged(sentence: Sentence) -> Statement:
 def quickest(measure: Callable[[int], float], sizes: Sequence[int]) -> Vector:
     """The time at every size, least of three turns: what else the machine does only adds to it."""
     turns = [[measure(size) for size in sizes] for _ in range(3)]
-    return np.min(np.array(turns), axis=0)
+    least: Vector = np.array(turns).min(axis=0)
+    return least
 
 
 def linear_in_groups() -> Judgement:

@@ -113,7 +113,7 @@ class Pages:
             svg=svg([(one.settled, *one.figures(group)) for one in points]),
             points=msgspec.json.encode(points).decode(),
             table=table,
-            unit=table["units"].get("regret", ""),
+            unit=f", {unit}" if (unit := table["units"].get("regret")) else "",
             rows=rows,
             lag=duration(None if about["oldest"] is None else now - about["oldest"]),
             snapshot=duration(None if not about["snapshot_at"] else now - about["snapshot_at"]),
@@ -224,7 +224,7 @@ def svg(points: list[tuple[Any, ...]]) -> Markup:
     """Regret, its certificate and the single model's over the settled rounds, as a drawing."""
     known = [one for one in points if len(one) == 5 and one[2] is not None]
     if len(known) < 2:
-        return Markup('<p class="quiet">The curve begins with the second line of history.</p>')
+        return Markup('<p class="quiet">The curve begins when labels have come at two moments.</p>')
     across = [float(one[0]) for one in known]
     lines = {
         name: [None if one[place] is None else float(one[place]) for one in known]
