@@ -1,5 +1,6 @@
 """ray://HOST:PORT: a driver beside the cluster; and a head node that is lost in mid-run."""
 
+import fcntl
 import json
 import os
 import secrets
@@ -122,10 +123,13 @@ def folder():
 
 
 @pytest.fixture
-def head(folder):
-    head = Head(folder)
-    yield head
-    head.stop()
+def head(folder, tmp_path_factory):
+    """One at a time on a machine: for their clients' servers all heads take the same ports."""
+    with (tmp_path_factory.getbasetemp().parent / "one-head").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        head = Head(folder)
+        yield head
+        head.stop()
 
 
 @pytest.fixture
@@ -194,7 +198,7 @@ def test_a_head_that_is_lost(head, files, tmp_path, engine):
     with head.start(*command, "--engine", address, **more) as process:
         until = time.monotonic() + LONG
         while len([*tmp_path.glob(".groupwise-*/predictions/part-*")]) < 3:
-            assert process.poll() is None
+            assert process.poll() is None, process.communicate()
             assert time.monotonic() < until
             time.sleep(0.05)
         head.kill()

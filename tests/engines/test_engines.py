@@ -1,5 +1,6 @@
 """Engines by name, and tasks in threads."""
 
+import socket
 import subprocess
 import sys
 
@@ -83,6 +84,28 @@ def test_errors_in_one_line(error, kind, said):
     with pytest.raises(kind, match=said) as raised, engine._told():
         raise error
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("busy", [2, 9])
+def test_a_head_that_is_busy(monkeypatch, busy):
+    """It may start a client's server too late, but not for ever; what it says is said."""
+    ray = pytest.importorskip("ray")
+    asked = []
+
+    def init(address, **_):
+        asked.append(address)
+        if len(asked) <= busy:
+            said = 'Traceback (most recent call last):\n  File "x"\nRuntimeError: too slow.\n'
+            raise ConnectionAbortedError(f"Initialization failure from server:\n{said}")
+        raise LookupError("connected")
+
+    monkeypatch.setattr(ray, "init", init)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"ray://127.0.0.1:{server.getsockname()[1]}"
+        said = "connected" if busy == 2 else "RuntimeError: too slow"
+        with pytest.raises(EngineError, match=f"^Cannot connect to Ray at {address}: {said}"):
+            opened(address).__enter__()
+    assert asked == [address] * 3
 
 
 def test_the_tiny_stream_is_the_same_in_another_process():

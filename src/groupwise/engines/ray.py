@@ -24,6 +24,8 @@ from groupwise.extras import needed_by
 
 RETRIES = 16
 """So often is a task begun again that is lost with its worker or node; not if it raises."""
+ATTEMPTS = 3
+"""So often is a head node asked that could not start a server for this client in time."""
 PATIENCE = 10.0
 """Seconds to wait for somebody to answer at an address."""
 LOOK = 2.0
@@ -207,7 +209,7 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is wrong is said once
-            ray.init(address=address or "local", **quiet)
+            _init(ray, address or "local", quiet)
         logging.getLogger("ray.util.client").setLevel(logging.CRITICAL)
         if ray.util.client.ray.is_connected():
             warnings.filterwarnings("ignore", module=r"ray\.util\.client")  # of many small tasks
@@ -221,6 +223,22 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
         where = "start Ray on this machine" if address is None else f"connect to Ray at {address}"
         token = "" if address is None else TOKEN
         raise EngineError(f"Cannot {where}: {_said(error)}.{token}") from None
+
+
+def _init(ray: Any, address: str, options: Mapping[str, Any]) -> None:
+    """Connect; for a client the head node starts a server first, and waits for it 30 seconds only.
+
+    A head that is busy may take longer, and another on its machine may take the port of the server
+    meanwhile: neither is so for ever.
+    """
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            ray.init(address=address, **options)
+        except ConnectionAbortedError:
+            if left == 0:
+                raise
+        else:
+            return
 
 
 def _head(ray: Any) -> tuple[str, int] | None:
@@ -297,6 +315,7 @@ def size_of(value: Any) -> int:
 
 
 def _said(error: BaseException) -> str:
-    """The first line of what an error says, without a full stop."""
+    """The first line of what an error says, without a full stop; the last, if it is a traceback."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".")
+    traced = any(line.startswith("Traceback (") for line in lines)
+    return (lines[-1 if traced else 0] if lines else type(error).__name__).rstrip(".")
