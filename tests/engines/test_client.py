@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are not listed"),
 ]
 ROOT = Path(__file__).parents[2]
-LONG = 180.0
+LONG = 300.0
 """Seconds after which a process is taken to hang."""
 
 

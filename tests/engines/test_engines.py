@@ -86,7 +86,7 @@ def test_errors_in_one_line(error, kind, said):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("busy", [2, 9])
+@pytest.mark.parametrize("busy", [3, 9])
 def test_a_head_that_is_busy(monkeypatch, busy):
     """It may start a client's server too late, but not for ever; what it says is said."""
     ray = pytest.importorskip("ray")
@@ -102,10 +102,10 @@ def test_a_head_that_is_busy(monkeypatch, busy):
     monkeypatch.setattr(ray, "init", init)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"ray://127.0.0.1:{server.getsockname()[1]}"
-        said = "connected" if busy == 2 else "RuntimeError: too slow"
+        said = "connected" if busy == 3 else "RuntimeError: too slow"
         with pytest.raises(EngineError, match=f"^Cannot connect to Ray at {address}: {said}"):
             opened(address).__enter__()
-    assert asked == [address] * 3
+    assert asked == [address] * 4
 
 
 def test_the_tiny_stream_is_the_same_in_another_process():

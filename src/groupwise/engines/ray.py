@@ -24,8 +24,8 @@ from groupwise.extras import needed_by
 
 RETRIES = 16
 """So often is a task begun again that is lost with its worker or node; not if it raises."""
-ATTEMPTS = 3
-"""So often is a head node asked that could not start a server for this client in time."""
+ATTEMPTS = 4
+"""So often is a head node asked that does not start a server for this client in time."""
 PATIENCE = 10.0
 """Seconds to wait for somebody to answer at an address."""
 LOOK = 2.0
@@ -228,8 +228,9 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
 def _init(ray: Any, address: str, options: Mapping[str, Any]) -> None:
     """Connect; for a client the head node starts a server first, and waits for it 30 seconds only.
 
-    A head that is busy may take longer, and another on its machine may take the port of the server
-    meanwhile: neither is so for ever.
+    It forks while other threads of its own are in gRPC, and now and then the new process hangs; a
+    head that is busy may need longer; another one on its machine may take the port meanwhile. None
+    of this is so for ever.
     """
     for left in reversed(range(ATTEMPTS)):
         try:
