@@ -3,7 +3,7 @@
     python -m benchmarks.probabilities --data ../shared/data
 
 Adult (is the income above 50,000?) and bike sharing (is an hour's count above its median?), both in
-the order of their files, predict then learn, one fixed setting. Everybody gets the same features:
+the order of their files, predict then learn, everything default. Everybody gets the same features:
 numbers, a 0/1 column for every value of a text, and one for every group. River's logistic
 regression has its scaler before it, for the numbers (of columns that are mostly 0 it would leave
 nothing): with its default, and with the best of four learning rates, chosen afterwards for each
@@ -25,7 +25,6 @@ from rich.table import Table
 import groupwise as gw
 from groupwise.arrays import Vector
 
-SETTING = [gw.learners.Logistic(), gw.learners.Logistic(bound=4.0)]
 RATES = (0.001, 0.01, 0.1, 1.0)
 LEAST = 300
 """The worst group is one of at least so many rows."""
@@ -59,7 +58,7 @@ def bike(folder: Path) -> Stream:
 
 def of_groupwise(stream: Stream) -> tuple[Vector, list[list[str]]]:
     """The losses of every row, and the groups that it is in."""
-    model = gw.Groupwise(stream.groups, SETTING, loss=gw.losses.Log())
+    model = gw.Groupwise(stream.groups, loss=gw.losses.Log())
     result = model.replay(stream.frame, "y")
     return result.loss, [result.groups(t) for t in range(len(stream.frame))]
 

@@ -272,6 +272,15 @@ def test_missing_labels_among_classes(tmp_path):
     assert "no label" not in named.stderr
 
 
+@pytest.mark.parametrize("missing", ["", "NA"])
+def test_the_first_labels_are_missing(tmp_path, missing):
+    """Nothing is known of any group yet when the first point of the curves is due."""
+    late = plain().assign(pay=[missing if i < 16 else ("yes", "no")[i % 2] for i in range(48)])
+    result = run(tmp_path, "d.csv", csv(late))
+    assert "16 rows have no label and taught nothing." in result.stderr
+    assert len(predictions_of(tmp_path / "out" / "predictions.csv")) == 48
+
+
 def test_infinite_numbers_are_skipped_on_request(tmp_path):
     frame = plain().astype({"age": object, "pay": object})
     frame.loc[3, "age"], frame.loc[7, "pay"] = "inf", "-inf"

@@ -78,7 +78,6 @@ def test_the_numbers_are_those_of_the_model(finished):
     frame = pd.read_csv(data)
     model = gw.Groupwise(
         [gw.by("city")],
-        gw.learners.Logistic(penalty=0.1),
         features={"pay": (frame.pay.min(), frame.pay.max())},
         loss=gw.losses.Log(classes=["no", "yes"]),
     )

@@ -131,7 +131,7 @@ CONTRADICTIONS: dict[str, Any] = {
     "a learner of numbers": ({"learner": "forward"}, "--learner forward predicts numbers"),
     "an aggregator of bounded losses": ({"aggregator": "adanormalhedge"}, "the log loss of"),
     "an aggregator of square loss": ({"aggregator": "prod"}, "probabilities have log loss"),
-    "a bound for numbers": ({"task": "number", "bound": 5.0}, "bound is for --learner logistic"),
+    "a bound for numbers": ({"task": "number", "bound": 5.0}, "bound is for probabilities, and 'y' is a"),
     "no number is logistic": (
         {"task": "number", "learner": "logistic"},
         "--learner logistic predicts probabilities, and 'y' is a number",

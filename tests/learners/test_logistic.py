@@ -295,7 +295,8 @@ def test_it_needs_log_loss():
 
 def test_log_loss_has_it_by_default():
     model = gw.Groupwise([gw.by("sex")], loss=Log())
-    assert model.learners == (Logistic(),)
+    assert model.learners == tuple(gw.learners.portfolio(Log()))
+    assert Logistic() in model.learners
     assert model.aggregator == gw.aggregators.Specialists()
     numbers = gw.Groupwise([gw.by("sex")])
     assert numbers.learners == tuple(gw.learners.portfolio(gw.losses.Square()))

@@ -215,7 +215,7 @@ LearnerName = Annotated[
     typer.Option(
         "--learner",
         metavar="NAME",
-        help="portfolio (the default), ridge or forward for numbers; logistic for probabilities.",
+        help="portfolio (the default); ridge or forward for numbers, logistic for probabilities.",
         show_default=False,
     ),
 ]

@@ -19,7 +19,7 @@ from groupwise.groups.declarations import By, Cut, Weight, Where
 from groupwise.groups.text import DATE_WORD, ENCODED_WORD, HASHED_WORD
 
 PENALTY = 0.1
-"""Of models of probabilities: columns are scaled to [0, 1], and odds are of any size."""
+"""Of one logistic model: columns are scaled to [0, 1], and odds are of any size."""
 FEATURES = 8_192
 """So many features, of which every two have a number in a group's matrix: half a gigabyte."""
 NARROWEST, WIDEST = 1e-100, 1e100
@@ -33,7 +33,7 @@ CLIPPED = ("prod", "specialists")
 def parts_for(request: Request, task: Task) -> dict[str, Any]:
     """Learner and aggregator: those asked for, if they are for such a label, or the best known."""
     chance = task.is_chance
-    learner = request.learner or ("logistic" if chance else "portfolio")
+    learner = request.learner or "portfolio"
     aggregator = request.aggregator or ("specialists" if chance else "prod")
     if chance and learner in NUMERIC:
         raise ConfigurationError(
@@ -68,10 +68,13 @@ def parts_for(request: Request, task: Task) -> dict[str, Any]:
             "--aggregator prod is for square loss, and probabilities have log loss. Leave it out, "
             "or say --task number."
         )
-    if request.bound is not None and learner != "logistic":
-        raise ConfigurationError(f"bound is for --learner logistic, not for {learner}.")
+    if request.bound is not None and not chance:
+        raise ConfigurationError(
+            f"bound is for probabilities, and {quoted(request.target or '')} is a number. Leave it "
+            "out, or say --task probability."
+        )
     asked = {"penalty": request.penalty, "bound": request.bound}
-    usual = {"penalty": PENALTY} if chance else {}
+    usual = {"penalty": PENALTY} if learner == "logistic" else {}
     parameters = usual | {name: value for name, value in asked.items() if value is not None}
     asked_for = {"preset": request.preset, "intersections": request.intersections}
     return {"learner": learner, "aggregator": aggregator, "parameters": parameters, **asked_for}

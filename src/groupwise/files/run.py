@@ -217,7 +217,7 @@ class Following:
 
     def reached(self) -> Iterable[dict[str, Any]]:
         """Take down the table of the largest groups if it is time to; gives what was noted."""
-        if self.done < self._next or self.done >= self.scan.rows:
+        if self.done < self._next or self.done >= self.scan.rows or not self._rounds:
             return ()
         groups, features = len(self.model.group_names), len(self.model.feature_names)
         if self.task.is_chance:
