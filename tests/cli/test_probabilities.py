@@ -145,7 +145,7 @@ def test_the_page(finished):
         "proved",
         "regret, nats",
         "A look ahead: the classes of the label",
-        "logistic, penalty 0.1",
+        "<dd>portfolio</dd>",
     ):
         assert text in page, text
     for text in ("RMSE", "typically off", "squared error beyond", "Range of the label"):
@@ -195,7 +195,7 @@ def test_init_says_what_the_label_is(finished):
     data, *_ = finished
     proposed = tomllib.loads(succeed("init", data, "--target", "repaid").stdout)
     assert (proposed["task"], proposed["classes"]) == ("probability", ["no", "yes"])
-    assert (proposed["learner"], proposed["aggregator"]) == ("logistic", "specialists")
+    assert (proposed["learner"], proposed["aggregator"]) == ("portfolio", "specialists")
     assert "range" not in proposed
     assert tomllib.loads(succeed("init", data).stdout)["target"] == "pay"
 

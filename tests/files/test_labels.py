@@ -131,7 +131,10 @@ CONTRADICTIONS: dict[str, Any] = {
     "a learner of numbers": ({"learner": "forward"}, "--learner forward predicts numbers"),
     "an aggregator of bounded losses": ({"aggregator": "adanormalhedge"}, "the log loss of"),
     "an aggregator of square loss": ({"aggregator": "prod"}, "probabilities have log loss"),
-    "a bound for numbers": ({"task": "number", "bound": 5.0}, "bound is for probabilities, and 'y' is a"),
+    "a bound for numbers": (
+        {"task": "number", "bound": 5.0},
+        "bound is for probabilities, and 'y' is a",
+    ),
     "no number is logistic": (
         {"task": "number", "learner": "logistic"},
         "--learner logistic predicts probabilities, and 'y' is a number",
@@ -210,7 +213,17 @@ def test_a_plan_as_toml_asks_for_the_same(tmp_path, labels):
     (tmp_path / "c.toml").write_text(made.toml())
     again = make_plan(found, read_config(tmp_path / "c.toml"))
     assert again.task == made.task
-    assert (again.learner, again.parameters) == ("logistic", {"penalty": 0.1, "bound": 5.0})
+    assert (again.learner, again.parameters) == ("portfolio", {"bound": 5.0})
     assert again.aggregator == "specialists"
     assert again.looked_ahead == ()
-    assert again.model().learners == (Logistic(penalty=0.1, bound=5.0),)
+    assert again.model().learners == made.model().learners
+    assert [one.bound for one in again.model().learners] == [5.0, 5.0, 5.0, 4.0]
+
+
+def test_one_logistic_model(tmp_path):
+    """By name, with the penalty for columns that are scaled; or with one of one's own."""
+    assert plan(tmp_path, ["yes", "no"] * 9, learner="logistic")[1].model().learners == (
+        Logistic(penalty=0.1),
+    )
+    _, made = plan(tmp_path, ["yes", "no"] * 9, learner="logistic", penalty=3.0, bound=6.0)
+    assert made.model().learners == (Logistic(penalty=3.0, bound=6.0),)

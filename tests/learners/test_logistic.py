@@ -307,6 +307,28 @@ def test_log_loss_has_it_by_default():
     assert drawn.prior == {}
 
 
+def test_a_portfolio():
+    """The first penalty and the bound may be chosen; the last one's bound is never the larger."""
+    chosen = gw.learners.portfolio(Log(), penalty=2.0, bound=3.0)
+    assert [one.penalty for one in chosen] == [2.0, 1.0, 30.0, 1.0]
+    assert [one.bound for one in chosen] == [3.0, 3.0, 3.0, 3.0]
+
+
+def test_columns_that_say_nothing_cost_little():
+    """Few rows of many columns stay close to the base rate, where one light model does not."""
+    draw = np.random.default_rng(3)
+    rows, labels = draw.uniform(size=(600, 30)), (draw.uniform(size=600) < 0.3).astype(float)
+    rows[:, 0] = 1.0
+    share = (np.cumsum(labels) - labels + 0.5) / (np.arange(600) + 1.0)
+    base = -np.log(np.where(labels > 0, share, 1.0 - share)).sum()
+    whole = np.ones((600, 1))
+
+    def more(learner):
+        return gw.replay(rows, labels, whole, learner=learner, loss=Log()).loss.sum() - base
+
+    assert more(None) < 12.0 < 24.0 < more(Logistic(0.1))
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [

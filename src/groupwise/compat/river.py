@@ -253,7 +253,7 @@ class GroupwiseClassifier(Remembering, base.MiniBatchClassifier):
     >>> model.predict_proba_one({"age": 0.3})
     {False: 0.5, True: 0.5}
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.LogLoss())
-    LogLoss: 0.26684...
+    LogLoss: 0.25800...
 
     Guarantee
     ---------

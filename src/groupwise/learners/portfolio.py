@@ -32,7 +32,13 @@ def portfolio(loss: Loss, penalty: float | None = None, bound: float | None = No
     always-on group instead of to 0 (``Ridge(everybody="only")``): one lightly, which also forgets,
     for streams that drift; and one firmly, for groups that are new or small. For probabilities
     they are logistic regressions with a light, a usual and a firm penalty, and one with a smaller
-    bound, which learns faster. ``penalty`` is that of the first; ``bound`` that of all but the last.
+    bound, which learns faster.
+
+    Parameters
+    ----------
+    loss : the model's.
+    penalty : that of the first.
+    bound : for probabilities, that of all; the last one's is never above 4.
 
     The guarantee is against the best of them on every group, at the price of ln 3 in the prior for
     numbers, and ln 4 for probabilities.
