@@ -230,16 +230,18 @@ def predictions(draw, rows, low, high):
 
 
 def windows(options):
-    """Windows in one of four models that can have them, very short ones; by the model's seed."""
+    """Windows in one of eight models that can have them, very short ones; by the model's seed."""
     seed, own = options["seed"], options["aggregator"]
     chance = isinstance(options["loss"], gw.losses.Log) or isinstance(own, OwnHedge)
-    return False if chance or seed % 4 else gw.Windows(1 << seed // 4 % 3)
+    return False if chance or seed % 8 else gw.Windows(1 << seed // 8 % 3)
 
 
-def segment(draw, rows):
-    """The rows of a segment, in one stream of three, else None; nothing else is drawn otherwise."""
+def segment(draw, rows, often=1 / 3):
+    """The rows of a segment, so often, else None; nothing else is drawn otherwise."""
     (aside,) = draw.spawn(1)
-    return choose(aside, [None, 1, 2, 7, 31, rows, 2 * rows], [10, 1, 1, 1, 1, 0.5, 0.5])
+    if aside.random() >= often:
+        return None
+    return choose(aside, [1, 2, 7, 31, rows, 2 * rows], [1, 1, 1, 1, 0.5, 0.5])
 
 
 class Mean:
