@@ -87,7 +87,20 @@ def complement(draw, rows, known):
     return 1.0 - choose(draw, known)
 
 
+def faint(draw, rows, known):
+    """So small that squares vanish, and digits of the numbers themselves; zeros of either sign."""
+    values = draw.integers(-5, 6, rows) * power_of_ten(draw, -323, -160)
+    return np.where(draw.random(rows) < choose(draw, [0.0, 0.0, 0.9]), -0.0, values)
+
+
+def jump(draw, rows, known):
+    """In other units from some row on."""
+    sizes = [power_of_ten(draw, -8, 12), power_of_ten(draw, -8, 12)]
+    return draw.normal(size=rows) * np.where(np.arange(rows) < draw.integers(rows + 1), *sizes)
+
+
 FIRST = (calm, constant, offset, timestamp, scaled, amounts, counts, sparse)
+RARE = (faint, jump)
 FURTHER = (duplicate, combination, complement)
 NEED_OTHERS = tuple(kind.__name__ for kind in FURTHER)
 
@@ -97,7 +110,7 @@ def columns(draw, rows, width, limits=(-150, 100)):
     gentle = draw.random() < 0.25
     found: dict[str, np.ndarray] = {}
     while len(found) < width:
-        kinds = (calm, counts, constant) if gentle else FIRST
+        kinds = (calm, counts, constant) if gentle else FIRST if draw.random() < 0.95 else RARE
         kind = choose(draw, kinds if not found or draw.random() < 0.7 else FURTHER)
         about = {"low": limits[0], "high": limits[1]} if kind is scaled else {}
         values = kind(draw, rows, list(found.values()), **about)
@@ -281,7 +294,9 @@ def label_range(draw):
     width = choose(
         draw, [1.0, 7.0, power_of_ten(draw, -3, 4), power_of_ten(draw, -320, 308)], [20, 20, 20, 1]
     )
-    low = choose(draw, [0.0, 0.0, -0.5, -2.0, 3.0, 40.0]) * width
+    near = choose(draw, [0.0, 0.0, -0.5, -2.0, 3.0, 40.0])
+    far = choose(draw, [-1.0, 1.0]) * power_of_ten(draw, 3, 15)
+    low = width * choose(draw, [near, far], [30, 1])
     return low, low + width
 
 

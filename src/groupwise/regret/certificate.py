@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from groupwise.arrays import Vector, enlarge
-from groupwise.losses import Log
+from groupwise.losses import Absolute, Log, Square
 from groupwise.protocols import Hindsight
+from groupwise.regret.hindsight import EPSILON, SURE
 
 if TYPE_CHECKING:
     from groupwise.kernels.rounds import Books
+    from groupwise.losses import Loss
     from groupwise.records import Records
     from groupwise.reduction import Reduction
 
@@ -158,6 +160,18 @@ def randomised(reduction: "Reduction") -> bool:
     return any(getattr(learner, "randomised", False) for learner in reduction.learners)
 
 
+def is_coarse(loss: "Loss") -> bool:
+    """Does rounding predictions to doubles, in the label's units, cost more than is allowed for?
+
+    A prediction is off by 2⁻⁵³ of the larger end of the range, and by as much of twice the error a
+    round's square loss changes.
+    """
+    if not isinstance(loss, (Square, Absolute)):
+        return False
+    largest = max(abs(loss.low), abs(loss.high))
+    return bool(EPSILON * largest > SURE * (loss.high - loss.low))
+
+
 def certify(
     reduction: "Reduction",
     books: "Books",
@@ -190,7 +204,11 @@ def certify(
         beyond = not getattr(reduction.aggregator, "widens", False)
     if not reduction.loss.ranged or beyond:
         status = VOID
-    elif hindsight.uncertain or not np.isfinite((*terms, total, books.loss[0], best)).all():
+    elif (
+        hindsight.uncertain
+        or is_coarse(reduction.loss)
+        or not np.isfinite((*terms, total, books.loss[0], best)).all()
+    ):
         status = UNCERTAIN
     elif reduction.restarts:  # the aggregator's bound is of the rounds since the last
         status = ESTIMATED
