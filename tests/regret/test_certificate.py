@@ -241,3 +241,14 @@ def test_predictions_that_are_rounded_by_much_of_the_range_prove_nothing(loss, l
         assert abs(low) > 1e6 * span
     else:
         assert off <= 1e-9 * 40
+
+
+def test_a_bound_for_each_expert_or_an_error_that_says_so():
+    class Careless(gw.aggregators.AdaNormalHedge):
+        def bound(self, regret: Any, absolute: Any, prior: Any, loss: Any) -> Any:
+            return 0.0
+
+    model = gw.Groupwise([gw.by("a")], gw.learners.Ridge(), Careless())
+    model.learn_one({"a": "b", "x": 0.5}, 1.0)
+    with pytest.raises(gw.errors.ConfigurationError, match=r"Careless\.bound gave \(\)"):
+        model.regret()

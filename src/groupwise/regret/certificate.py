@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from groupwise.arrays import Vector, enlarge
+from groupwise.errors import ConfigurationError
 from groupwise.losses import Absolute, Log, Square
 from groupwise.protocols import Hindsight
 from groupwise.regret.hindsight import EPSILON, SURE
@@ -84,7 +85,9 @@ def aggregator_bounds(reduction: "Records", groups: int) -> Vector:
         found = reduction.aggregator.bound_of(records, reduction.common, mass[there])
     else:
         parts = regret[there], absolute[there], mass[there] / mass[there].sum()
-        found = reduction.aggregator.bound(*parts, reduction.loss)
+        found = checked(
+            reduction.aggregator, reduction.aggregator.bound(*parts, reduction.loss), parts
+        )
     bounds = spread_out(found, there, mass)[:count]
     if reduction.earlier is None:
         return bounds
@@ -92,6 +95,17 @@ def aggregator_bounds(reduction: "Records", groups: int) -> Vector:
     total: Vector = before + np.where(absolute[:count] > 0.0, bounds, 0.0)
     total += ROUNDING * np.abs(total)
     return total
+
+
+def checked(aggregator: Any, bounds: Any, parts: tuple[Vector, ...]) -> Vector:
+    """The bounds of an aggregator, one for every expert that it was asked about."""
+    found: Vector = np.asarray(bounds, dtype=np.float64)
+    if found.shape != parts[0].shape:
+        raise ConfigurationError(
+            f"{type(aggregator).__name__}.bound gave {found.shape}, and was asked about experts of "
+            f"the shape {parts[0].shape}. It gives one bound for each."
+        )
+    return found
 
 
 def seen(reduction: "Records", groups: int) -> tuple[int, tuple[Vector, Vector, Vector]]:

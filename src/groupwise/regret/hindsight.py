@@ -171,7 +171,7 @@ class Factor:
         """
         used: Flags = (self.matrix != 0.0).any(axis=0)
         if not used.any():
-            lost = self.rest > SURE * power and self._is_faint(used)
+            lost = self.rest > SURE * power and self.is_faint()
             return Hindsight(self.rest, self.rest if lost else EPSILON * self.rest, lost)
         target = self.right[used]
         labels = float(target @ target) + self.rest  # ‖y‖²
@@ -209,15 +209,16 @@ class Factor:
         matters = dependent and best > SURE * power
         if matters and not self._dependences_are_exact(right[kept], lengths, used):
             below = best
-        if best > SURE * power and self._is_faint(used):
+        if best > SURE * power and self.is_faint():
             below = best
         uncertain = below > SURE * power + SURE_OF_BEST * best
         error, columns = float(max(below, above)), matrix.shape[1]
         size = float(lengths @ lengths)
         return Hindsight(best, error, bool(uncertain), columns=columns, power=size)
 
-    def _is_faint(self, used: Flags) -> bool:
+    def is_faint(self) -> bool:
         """Has some column numbers other than 0 that are too small for the factor to tell of?"""
+        used: Flags = (self.matrix != 0.0).any(axis=0)
         short = ~used
         short[used] = _lengths(self.matrix[:, used]) < FAINT
         return bool(np.any(short & (used | (self.sample != 0.0))))
