@@ -24,6 +24,7 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.kernels.beginnings import decay, lay_leaning
 from groupwise.kernels.cells import Cells
+from groupwise.kernels.hindsight import TOGETHER
 from groupwise.layers import AnyLayer, reduction_for
 from groupwise.learners import beginnings
 from groupwise.learners.beginnings import Apart, Beginnings, Passed
@@ -257,6 +258,7 @@ def _passed(
     slots, left = np.full(segment.groups, -1, dtype=np.int32), weights.copy()
     factors, masses = np.array(gammas), np.zeros((weights.size, len(gammas)))
     features = dict(zip(awake.tolist(), (one[gammas[0]].features for one in sums), strict=True))
+    waiting: dict[tuple[int, float], tuple[Vector, Vector]] = {}
     for chunk in segment.chunks():
         work = Laid(chunk, segment.number, slots, [], segment.baseline)
         members = work.indptr, work.groups, work.weights, work.labels
@@ -274,7 +276,15 @@ def _passed(
                 labels, matrix = np.empty(rows.size), np.zeros((rows.size, factor.right.size))
                 each = weighted[entries, gammas.index(gamma)]  # of all groups it would take long
                 lay_leaning(*work.cells, rows, each, columns, multiples, pivot, matrix, labels)
-                factor.add(matrix, labels)
+                # Rows are folded in so many together wherever chunks end: to the last bit the same.
+                if (group, gamma) in waiting:
+                    both = zip(waiting[group, gamma], (matrix, labels), strict=True)
+                    matrix, labels = (np.concatenate(pair) for pair in both)
+                whole = labels.size - labels.size % TOGETHER
+                factor.add(matrix[:whole], labels[:whole])
+                waiting[group, gamma] = matrix[whole:], labels[whole:]
+    for (group, gamma), rest in waiting.items():
+        leaning[group][gamma][0].add(*rest)
     for i, group in enumerate(awake.tolist()):
         for gamma, (factor, multiples, pivot) in leaning.get(group, {}).items():
             found[i][gamma] = Apart(factor.matrix, factor.right, multiples, pivot)

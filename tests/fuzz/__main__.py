@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.fuzz.runner import flushed, run
 
 PROGRAMS = {
-    "adversary": 1_000,
+    "adversary": 1_500,
     "advice": 3_000,
-    "equality": 120,
+    "equality": 150,
     "expectation": 20,
     "hostile": 800,
     "probability": 150,

@@ -87,7 +87,20 @@ def complement(draw, rows, known):
     return 1.0 - choose(draw, known)
 
 
+def faint(draw, rows, known):
+    """So small that squares vanish, and digits of the numbers themselves; zeros of either sign."""
+    values = draw.integers(-5, 6, rows) * power_of_ten(draw, -323, -160)
+    return np.where(draw.random(rows) < choose(draw, [0.0, 0.0, 0.9]), -0.0, values)
+
+
+def jump(draw, rows, known):
+    """In other units from some row on."""
+    sizes = [power_of_ten(draw, -8, 12), power_of_ten(draw, -8, 12)]
+    return draw.normal(size=rows) * np.where(np.arange(rows) < draw.integers(rows + 1), *sizes)
+
+
 FIRST = (calm, constant, offset, timestamp, scaled, amounts, counts, sparse)
+RARE = (faint, jump)
 FURTHER = (duplicate, combination, complement)
 NEED_OTHERS = tuple(kind.__name__ for kind in FURTHER)
 
@@ -97,7 +110,7 @@ def columns(draw, rows, width, limits=(-150, 100)):
     gentle = draw.random() < 0.25
     found: dict[str, np.ndarray] = {}
     while len(found) < width:
-        kinds = (calm, counts, constant) if gentle else FIRST
+        kinds = (calm, counts, constant) if gentle else FIRST if draw.random() < 0.95 else RARE
         kind = choose(draw, kinds if not found or draw.random() < 0.7 else FURTHER)
         about = {"low": limits[0], "high": limits[1]} if kind is scaled else {}
         values = kind(draw, rows, list(found.values()), **about)
@@ -230,16 +243,18 @@ def predictions(draw, rows, low, high):
 
 
 def windows(options):
-    """Windows in one of four models that can have them, very short ones; by the model's seed."""
+    """Windows in one of eight models that can have them, very short ones; by the model's seed."""
     seed, own = options["seed"], options["aggregator"]
     chance = isinstance(options["loss"], gw.losses.Log) or isinstance(own, OwnHedge)
-    return False if chance or seed % 4 else gw.Windows(1 << seed // 4 % 3)
+    return False if chance or seed % 8 else gw.Windows(1 << seed // 8 % 3)
 
 
-def segment(draw, rows):
-    """The rows of a segment, in one stream of three, else None; nothing else is drawn otherwise."""
+def segment(draw, rows, often=1 / 3):
+    """The rows of a segment, so often, else None; nothing else is drawn otherwise."""
     (aside,) = draw.spawn(1)
-    return choose(aside, [None, 1, 2, 7, 31, rows, 2 * rows], [10, 1, 1, 1, 1, 0.5, 0.5])
+    if aside.random() >= often:
+        return None
+    return choose(aside, [1, 2, 7, 31, rows, 2 * rows], [1, 1, 1, 1, 0.5, 0.5])
 
 
 class Mean:
@@ -279,7 +294,9 @@ def label_range(draw):
     width = choose(
         draw, [1.0, 7.0, power_of_ten(draw, -3, 4), power_of_ten(draw, -320, 308)], [20, 20, 20, 1]
     )
-    low = choose(draw, [0.0, 0.0, -0.5, -2.0, 3.0, 40.0]) * width
+    near = choose(draw, [0.0, 0.0, -0.5, -2.0, 3.0, 40.0])
+    far = choose(draw, [-1.0, 1.0]) * power_of_ten(draw, 3, 15)
+    low = width * choose(draw, [near, far], [30, 1])
     return low, low + width
 
 

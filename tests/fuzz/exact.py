@@ -7,6 +7,7 @@ import math
 from contextlib import contextmanager
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
 import mpmath
@@ -27,7 +28,7 @@ def integers(values):
     whole = [above << (places - below.bit_length()) for above, below in ratios]
     common = math.gcd(*whole)
     shift = (common & -common).bit_length() - 1 if common else 0
-    return np.array([one >> shift for one in whole], dtype=object), shift + 1 - places
+    return [one >> shift for one in whole], shift + 1 - places
 
 
 def least_squares(rows, labels, weights, blur=0):
@@ -41,24 +42,34 @@ def least_squares(rows, labels, weights, blur=0):
     w, places = integers(weights)
     columns = [integers(column)[0] for column in zip(*rows, strict=True)]
     y, scale = integers(labels)
-    table = np.array([column for column in columns if column.any()] + [y], dtype=object)
-    gram = (table * w) @ table.T
-    last, blur = 1, Fraction(blur)
+    gram, last, blur = gram_of([y, *filter(any, columns)], w), 1, Fraction(blur)
     if blur:
-        lengths = np.diag(np.append(np.diag(gram)[:-1], 0))
-        gram = blur.denominator * gram + blur.numerator * lengths
-    while len(gram) > 1:
-        pivot = max(range(len(gram) - 1), key=lambda i: gram[i, i])
-        if gram[pivot, pivot] == 0:
+        gram = [[blur.denominator * one for one in row] for row in gram]
+        for i in range(1, len(gram)):
+            gram[i][i] += gram[i][i] // blur.denominator * blur.numerator
+    left = list(range(1, len(gram)))
+    while left:
+        place = max(left, key=lambda i: gram[i][i])
+        pivot = gram[place][place]
+        if pivot == 0:
             break
-        rest = [i for i in range(len(gram)) if i != pivot]
-        product = np.outer(gram[rest, pivot], gram[pivot, rest])
-        gram, last = (
-            (gram[pivot, pivot] * gram[np.ix_(rest, rest)] - product) // last,
-            gram[pivot, pivot],
-        )
-    found = Fraction(int(gram[-1, -1]), int(last)) * Fraction(2) ** (2 * scale + places)
+        left.remove(place)
+        column = [gram[max(i, place)][min(i, place)] for i in range(len(gram))]
+        for k, i in enumerate([0, *left]):  # the lower triangle is the whole of it
+            row, share = gram[i], column[i]
+            for j in [0, *left][: k + 1]:
+                row[j] = (pivot * row[j] - share * column[j]) // last
+        last = pivot
+    found = Fraction(gram[0][0], last) * Fraction(2) ** (2 * scale + places)
     return found / blur.denominator
+
+
+def gram_of(columns, weights):
+    """Rows of the lower triangle of Σ w x xᵀ, in whole numbers."""
+    weighted = [list(map(mul, column, weights)) for column in columns]
+    return [
+        [sum(map(mul, one, other)) for other in columns[: i + 1]] for i, one in enumerate(weighted)
+    ]
 
 
 def solve(matrix, right):

@@ -1,6 +1,7 @@
 """The certificate's terms and status, each against its own computation."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -219,3 +220,35 @@ def test_certificates_are_finite_where_a_group_was_never_awake():
     row = gw.replay(x, y, membership).regret()["1"]
     assert row["rounds"] == row["loss"] == row["best_loss"] == row["regret"] == 0.0
     assert math.isfinite(row["certificate"])
+
+
+@pytest.mark.parametrize("loss", [gw.losses.Square, gw.losses.Absolute])
+@pytest.mark.parametrize(("low", "span"), [(1e15, 4.0), (-1e9, 1.0), (1e6, 1.0), (0.0, 1e-12)])
+def test_predictions_that_are_rounded_by_much_of_the_range_prove_nothing(loss, low, span):
+    """What is lost by the predictions that were returned, as fractions, is what counts."""
+    model = gw.Groupwise([], gw.learners.Ridge(), loss=loss(low, low + span))
+    draw, lost = np.random.default_rng(0), Fraction(0)
+    for _ in range(40):
+        ticket = model.predict({"x": draw.normal()})
+        up = Fraction(ticket.prediction) > Fraction(low) + Fraction(span) / 2
+        label = low if up else low + span
+        away = abs(Fraction(ticket.prediction) - Fraction(label)) / Fraction(span)
+        lost += away**2 if loss is gw.losses.Square else away
+        model.learn(ticket, label)
+    line = model.regret()["always_on"]
+    off = abs(float(lost) - line["loss"] / model.loss.unit)
+    if line["status"] == "numerically uncertain":
+        assert abs(low) > 1e6 * span
+    else:
+        assert off <= 1e-9 * 40
+
+
+def test_a_bound_for_each_expert_or_an_error_that_says_so():
+    class Careless(gw.aggregators.AdaNormalHedge):
+        def bound(self, regret: Any, absolute: Any, prior: Any, loss: Any) -> Any:
+            return 0.0
+
+    model = gw.Groupwise([gw.by("a")], gw.learners.Ridge(), Careless())
+    model.learn_one({"a": "b", "x": 0.5}, 1.0)
+    with pytest.raises(gw.errors.ConfigurationError, match=r"Careless\.bound gave \(\)"):
+        model.regret()

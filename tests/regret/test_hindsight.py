@@ -317,6 +317,22 @@ def test_what_cannot_be_told_is_not_proved(gap):
     assert row["best_error"] > 1e-9 * float(y @ y)
 
 
+@pytest.mark.parametrize("size", [5e-324, 1e-322, 1e-200])
+@pytest.mark.parametrize("wide", [1, 12])
+def test_columns_of_which_digits_are_lost_are_not_proved(size, wide):
+    """Their squares vanish in sums of products, and their digits anywhere."""
+    generator = np.random.default_rng(0)
+    u = generator.integers(0, 4, 60)
+    x = np.zeros((60, wide))
+    x[:, -1] = size * u
+    x[:1, 0] = max(size, x[0, 0])
+    y = 0.2 * u + 0.3 * generator.random(60)
+    row = gw.replay(x, y, np.ones((60, 1))).regret()["0"]
+    rest = y - u * (y @ u) / (u @ u)
+    right = abs(row["best_loss"] - rest @ rest) <= 1e-9 * (y @ y)
+    assert right or row["status"] == "numerically uncertain"
+
+
 def test_uncertain_hindsight_is_not_in_expectation_either():
     class Drawn(gw.learners.Ridge):
         randomised = True

@@ -547,3 +547,20 @@ def test_a_quadratic_needs_a_reference():
     rows = Rows(np.ones((1, 1)), np.ones(1), np.ones(1))
     with pytest.raises(ValueError, match="go together"):
         best_logistic(rows, 8.0, Quadratic(Factor(1), 0.0, 0.0))
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-300, 1e-200])
+@pytest.mark.parametrize("beside", [0, 6])
+def test_columns_of_which_digits_are_lost_prove_nothing(size, beside):
+    """They may vanish; beside them stand a constant, or columns of zeros nearly all of the time."""
+    generator = np.random.default_rng(0)
+    u = generator.integers(0, 4, 60).astype(float)
+    y = (generator.random(60) < sigmoid(2.0 * u - 3.0)).astype(float)
+    others = np.eye(60)[:, :beside] if beside else np.ones((60, 1))
+    rows = np.column_stack([others, u])
+    right = best_logistic(Rows(rows, y, np.ones(60)), 8.0)
+    rows[:, -1] *= size
+    features = csr_array(rows) if beside else rows
+    found = best_logistic(Rows(features, y, np.ones(60)), 8.0)
+    assert not right.uncertain
+    assert found.uncertain or found.best <= right.high

@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from groupwise.arrays import Vector, enlarge
-from groupwise.losses import Log
+from groupwise.errors import ConfigurationError
+from groupwise.losses import Absolute, Log, Square
 from groupwise.protocols import Hindsight
+from groupwise.regret.hindsight import EPSILON, SURE
 
 if TYPE_CHECKING:
     from groupwise.kernels.rounds import Books
+    from groupwise.losses import Loss
     from groupwise.records import Records
     from groupwise.reduction import Reduction
 
@@ -82,7 +85,9 @@ def aggregator_bounds(reduction: "Records", groups: int) -> Vector:
         found = reduction.aggregator.bound_of(records, reduction.common, mass[there])
     else:
         parts = regret[there], absolute[there], mass[there] / mass[there].sum()
-        found = reduction.aggregator.bound(*parts, reduction.loss)
+        found = checked(
+            reduction.aggregator, reduction.aggregator.bound(*parts, reduction.loss), parts
+        )
     bounds = spread_out(found, there, mass)[:count]
     if reduction.earlier is None:
         return bounds
@@ -90,6 +95,17 @@ def aggregator_bounds(reduction: "Records", groups: int) -> Vector:
     total: Vector = before + np.where(absolute[:count] > 0.0, bounds, 0.0)
     total += ROUNDING * np.abs(total)
     return total
+
+
+def checked(aggregator: Any, bounds: Any, parts: tuple[Vector, ...]) -> Vector:
+    """The bounds of an aggregator, one for every expert that it was asked about."""
+    found: Vector = np.asarray(bounds, dtype=np.float64)
+    if found.shape != parts[0].shape:
+        raise ConfigurationError(
+            f"{type(aggregator).__name__}.bound gave {found.shape}, and was asked about experts of "
+            f"the shape {parts[0].shape}. It gives one bound for each."
+        )
+    return found
 
 
 def seen(reduction: "Records", groups: int) -> tuple[int, tuple[Vector, Vector, Vector]]:
@@ -158,6 +174,18 @@ def randomised(reduction: "Reduction") -> bool:
     return any(getattr(learner, "randomised", False) for learner in reduction.learners)
 
 
+def is_coarse(loss: "Loss") -> bool:
+    """Does rounding predictions to doubles, in the label's units, cost more than is allowed for?
+
+    A prediction is off by 2⁻⁵³ of the larger end of the range, and by as much of twice the error a
+    round's square loss changes.
+    """
+    if not isinstance(loss, (Square, Absolute)):
+        return False
+    largest = max(abs(loss.low), abs(loss.high))
+    return bool(EPSILON * largest > SURE * (loss.high - loss.low))
+
+
 def certify(
     reduction: "Reduction",
     books: "Books",
@@ -190,7 +218,11 @@ def certify(
         beyond = not getattr(reduction.aggregator, "widens", False)
     if not reduction.loss.ranged or beyond:
         status = VOID
-    elif hindsight.uncertain or not np.isfinite((*terms, total, books.loss[0], best)).all():
+    elif (
+        hindsight.uncertain
+        or is_coarse(reduction.loss)
+        or not np.isfinite((*terms, total, books.loss[0], best)).all()
+    ):
         status = UNCERTAIN
     elif reduction.restarts:  # the aggregator's bound is of the rounds since the last
         status = ESTIMATED

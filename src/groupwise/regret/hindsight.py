@@ -56,6 +56,9 @@ CLOSE, SIMPLE = 0.1, 1 << 13
 """As close as these a coefficient must be to a ratio of numbers, or ten times as close to a
 fraction; and how large the denominator of that may be. Wrong guesses do no harm: the sketches
 tell."""
+FAINT = 2.0**-548
+"""A column whose weighted numbers are shorter than this, all together, may have lost digits, or all
+of itself, where its squares are summed up (``kernels.gram.UNIT``)."""
 SURE, SURE_OF_BEST = 1e-9, 1e-6
 """An error is no matter if it is below so much of Σ w y² plus so much of the best loss."""
 
@@ -168,7 +171,8 @@ class Factor:
         """
         used: Flags = (self.matrix != 0.0).any(axis=0)
         if not used.any():
-            return Hindsight(self.rest, EPSILON * self.rest)
+            lost = self.rest > SURE * power and self.is_faint()
+            return Hindsight(self.rest, self.rest if lost else EPSILON * self.rest, lost)
         target = self.right[used]
         labels = float(target @ target) + self.rest  # ‖y‖²
         power = min(power, labels)
@@ -205,10 +209,19 @@ class Factor:
         matters = dependent and best > SURE * power
         if matters and not self._dependences_are_exact(right[kept], lengths, used):
             below = best
+        if best > SURE * power and self.is_faint():
+            below = best
         uncertain = below > SURE * power + SURE_OF_BEST * best
         error, columns = float(max(below, above)), matrix.shape[1]
         size = float(lengths @ lengths)
         return Hindsight(best, error, bool(uncertain), columns=columns, power=size)
+
+    def is_faint(self) -> bool:
+        """Has some column numbers other than 0 that are too small for the factor to tell of?"""
+        used: Flags = (self.matrix != 0.0).any(axis=0)
+        short = ~used
+        short[used] = _lengths(self.matrix[:, used]) < FAINT
+        return bool(np.any(short & (used | (self.sample != 0.0))))
 
     def independent(self, rows: int | None = None) -> Independent:
         """Columns that span the others, and how far from dependent they are.

@@ -265,7 +265,7 @@ class _Group:
         exact = self.columns.exact or (
             others is None and exactly_spanned(self.lines, self.columns.columns, sketch)
         )
-        self.sure = exact and self.columns.least > 0.0
+        self.sure = exact and self.columns.least > 0.0 and not factor.is_faint()
         self.basis = basis_of(features, self.others.matrix, factor, self.columns)
 
     def _scaled(self, others: Quadratic, width: int) -> _Others:
