@@ -101,7 +101,7 @@ class Child:
         """Send it a signal."""
         os.kill(self.pid, sig)
 
-    def communicate(self, timeout: float) -> tuple[str, None]:
+    def communicate(self, timeout: float = 60.0) -> tuple[str, None]:
         """What it said, when it has ended."""
         ends = time.monotonic() + timeout
         while self.poll() is None:
@@ -161,6 +161,7 @@ def _asked(source: IO[str], sink: IO[str]) -> dict[str, Any] | None:
             pid = os.fork()
             if pid == 0:
                 return dict(asked)
+            os.setpgid(pid, pid)  # before anybody knows of it, who might kill its group
             answer = {"pid": pid}
         sink.write(json.dumps(answer) + "\n")
         sink.flush()
@@ -199,7 +200,7 @@ def main() -> None:
         asked = _asked(sys.stdin, sys.stdout)
         if asked is None:
             return
-        os.setsid()
+        os.setpgid(0, 0)
         nothing = os.open(os.devnull, os.O_RDONLY)
         said = os.open(asked["said"], os.O_WRONLY | os.O_CREAT)
         for file, place in ((nothing, 0), (said, 1), (said, 2)):
