@@ -167,9 +167,10 @@ async def inside(place: str, ageing: Ageing | None = None, store=None, looks=Non
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             while not service.ready and not problems:
                 await asyncio.sleep(0.005)
-            if problems:
-                raise problems[0]
-            yield app, client
+            if not problems:
+                yield app, client
+    if problems:  # it has let go of the store
+        raise problems[0]
 
 
 class Here(Reader):
