@@ -142,7 +142,9 @@ class Running:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         said, _ = self.process.communicate(timeout=60)
-        return self.process.returncode, said
+        status = self.process.returncode
+        assert status is not None
+        return status, said
 
     def __enter__(self) -> "Running":
         return self.start()

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections import deque
 from contextlib import closing, nullcontext
+from typing import Any
 
 import httpx
 import pytest
@@ -212,6 +213,7 @@ def start(service: Running, death: Death | None = None, wait: bool = True) -> bo
                 service.wait()
             return True
         except AssertionError as error:
+            assert service.process is not None
             if death is not None and service.process.returncode == -signal.SIGKILL:
                 return False
             if "Another process writes" not in str(error):
@@ -275,7 +277,7 @@ def keep_log(place: str) -> None:
 
 def whole_log(place: str) -> list[tuple[int, Event]]:
     """All events from the first on; an error where one is missing, or there twice."""
-    store = open_store(place, writer=False)
+    store: Any = open_store(place, writer=False)
     try:
         assert len(store.models()) == 1
         parts = [

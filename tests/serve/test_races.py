@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -150,7 +151,7 @@ async def test_a_deletion_that_fails_leaves_what_is_durable(file, monkeypatch):
 @asynchronous
 async def test_a_replacement_that_fails_leaves_the_model_that_was_there(file):
     """Both are one transaction: here what is written last of the new model fails."""
-    store = open_store(file)
+    store: Any = open_store(file)
     async with inside("", store=store) as (_, client):
         await made(client)
         store._connection.execute(

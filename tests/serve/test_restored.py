@@ -1,6 +1,7 @@
 """A store that was damaged, or written by another version: told in one line, and left as it is."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,7 @@ def record_of(place):
 
 def change(place, statement, *values):
     """Do something to a store, behind its back."""
-    store = open_store(place, writer=False)
+    store: Any = open_store(place, writer=False)
     try:
         with store._writing() as cursor:
             store._execute(cursor, statement, values)
