@@ -50,8 +50,8 @@ fuzz: $(VENV)/.dev  ## adversaries, and every way to break things: SECONDS=600 f
 
 COUNT := 30
 
-kills: $(VENV)/.dev  ## kill the service under load: COUNT=30 times on each store
-	KILLS=$(COUNT) $(BIN)/python -m pytest -m slow tests/serve/test_kills.py
+kills: $(VENV)/.dev  ## kill the service under load: COUNT=30 times on each store, SEED=0
+	KILLS=$(COUNT) SEED=$(SEED) $(BIN)/python -m pytest -s -m slow tests/serve/test_kills.py
 
 lint: $(VENV)/.dev  ## ruff and mypy only
 	$(BIN)/ruff check .

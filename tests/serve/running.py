@@ -1,6 +1,7 @@
 """A service in a process of its own, to be killed; and one inside the test, to be looked into."""
 
 import asyncio
+import http.client
 import inspect
 import io
 import os
@@ -24,6 +25,7 @@ from groupwise.serve.looks import Looks
 from groupwise.serve.reader import Reader, answered, packed, received
 from groupwise.serve.run import open_store
 from groupwise.serve.service import Service
+from tests.serve.mortal import Child, Death, Nursery
 
 PATH = "/v1/models/costs"
 POSTGRES = "GROUPWISE_POSTGRES"
@@ -74,24 +76,36 @@ def free_port() -> int:
 class Running:
     """``groupwise serve`` in a process of its own."""
 
-    def __init__(self, place: str, *options: str, before: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        place: str,
+        *options: str,
+        before: list[str] | None = None,
+        nursery: Nursery | None = None,
+    ) -> None:
         self.place = place
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.options = options
         self.before = before or []
-        self.process: subprocess.Popen | None = None
+        self.nursery = nursery
+        """What forks it; None for a process that begins anew."""
+        self.process: subprocess.Popen | Child | None = None
 
-    def start(self, wait: bool = True) -> "Running":
-        command = [sys.executable, "-m", "groupwise", "serve", "--store", self.place]
-        command += ["--port", str(self.port), "--sample", "0", *self.options]
-        self.process = subprocess.Popen(
-            [*self.before, *command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+    def start(self, wait: bool = True, death: Death | None = None) -> "Running":
+        arguments = ["serve", "--store", self.place, "--port", str(self.port), "--sample", "0"]
+        arguments += self.options
+        if self.nursery is not None:
+            self.process = self.nursery.start(arguments, death)
+        else:
+            program = ["groupwise"] if death is None else ["tests.serve.mortal", *map(str, death)]
+            self.process = subprocess.Popen(
+                [*self.before, sys.executable, "-m", *program, *arguments],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
         if wait:
             self.wait()
         return self
@@ -103,22 +117,34 @@ class Running:
         while time.monotonic() < ends:
             if self.process.poll() is not None:
                 raise AssertionError(self.process.communicate()[0])
-            with suppress(httpx.HTTPError):
-                if httpx.get(f"{self.url}/ready", timeout=5).status_code == 200:
-                    return
-            time.sleep(0.02)
+            if self.is_ready():
+                return
+            time.sleep(0.01)
         raise AssertionError("it is never ready")
+
+    def is_ready(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", "/ready")
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
 
     def kill(self) -> None:
         assert self.process is not None
-        os.killpg(self.process.pid, signal.SIGKILL)  # whatever watches it too
+        with suppress(ProcessLookupError):  # it may have died by itself
+            os.killpg(self.process.pid, signal.SIGKILL)  # whatever watches it too
         self.process.communicate(timeout=60)
 
     def stop(self) -> tuple[int, str]:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         said, _ = self.process.communicate(timeout=60)
-        return self.process.returncode, said
+        status = self.process.returncode
+        assert status is not None
+        return status, said
 
     def __enter__(self) -> "Running":
         return self.start()
@@ -143,9 +169,10 @@ async def inside(place: str, ageing: Ageing | None = None, store=None, looks=Non
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             while not service.ready and not problems:
                 await asyncio.sleep(0.005)
-            if problems:
-                raise problems[0]
-            yield app, client
+            if not problems:
+                yield app, client
+    if problems:  # it has let go of the store
+        raise problems[0]
 
 
 class Here(Reader):

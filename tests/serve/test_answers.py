@@ -6,9 +6,10 @@ import random
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
 import groupwise as gw
-from groupwise.serve.access import new_token
+from groupwise.serve.access import EVERYBODY, new_token
 from groupwise.serve.engine import Ageing
 from groupwise.serve.looks import Looks
 from groupwise.serve.run import open_store
@@ -373,8 +374,44 @@ async def test_tokens(place):
 
 
 @asynchronous
-async def test_without_tokens_only_this_machine_is_answered(file):
-    async with inside(file) as (_, client):
+async def test_when_the_last_token_is_revoked_nobody_is_answered(file):
+    """Not even who says that they ask as localhost: the service may listen to everybody."""
+    async with inside(file) as (app, client):
+        await made(client)
+        _, token = new_token("only", ["admin"])
+        app.service.tokens = [token]
+        app.service.tokens = []
+        body = {"row": row(random.Random(1))}
+        is_problem(await client.post(f"{PATH}/predict", json=body), 401, "unauthorised")
+        is_problem(await client.get("/v1/models"), 401, "unauthorised")
+        assert (await client.get("/")).headers["location"] == "/login"
+        request = Request({"type": "http", "method": "GET", "headers": []})
+        request.scope["path_params"] = {"model": "costs"}
+        stream: Any = (await app._stream(request, EVERYBODY)).body_iterator
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+
+
+@asynchronous
+async def test_many_tickets_are_forgotten_in_few_commits(file):
+    async with inside(file) as (app, client):
+        await made(client)
+        draw = random.Random(1)
+        rows = [{"id": str(number), "row": row(draw)} for number in range(300)]
+        await client.post(f"{PATH}/predict/batch", json={"rows": rows})
+        commits: list[int] = []
+        app.service.committer.observe = lambda seconds, events: commits.append(events)
+        asked = [{"id": one["id"]} for one in rows] + [{"id": "0"}, {"ticket": 1}, {"id": "none"}]
+        found = (await client.post(f"{PATH}/forget", json=asked)).json()["forgotten"]
+        outcomes = [one["outcome"] for one in found]
+        assert outcomes == ["forgotten"] * 300 + ["already"] * 2 + ["unknown"]
+        assert sum(commits) == 300
+        assert len(commits) < 30
+
+
+@asynchronous
+async def test_without_tokens_only_this_machine_is_answered(place):
+    async with inside(place) as (_, client):
         for host in ("evil.example", "127.0.0.1.evil.example:80", ""):
             is_problem(await client.get("/v1/models", headers={"Host": host}), 403, "forbidden")
         for host in ("localhost:8088", "127.0.0.1", "[::1]:8088"):

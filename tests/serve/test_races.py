@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -145,6 +146,45 @@ async def test_a_deletion_that_fails_leaves_what_is_durable(file, monkeypatch):
         record = app.service.engines["costs"].record
         assert [one.key for one in load(store, record).open.values()] == ["a", "d"]
         assert (await client.delete(PATH)).status_code == 204
+
+
+@asynchronous
+async def test_a_replacement_that_fails_leaves_the_model_that_was_there(file):
+    """Both are one transaction: here what is written last of the new model fails."""
+    store: Any = open_store(file)
+    async with inside("", store=store) as (_, client):
+        await made(client)
+        store._connection.execute(
+            "CREATE TRIGGER fails BEFORE INSERT ON parts BEGIN SELECT RAISE(FAIL, 'no room'); END"
+        )
+        is_problem(await client.put(PATH, content=OTHER), 507, "no-room")
+        store._connection.execute("DROP TRIGGER fails")
+        await ready(client)
+        assert (await client.get(PATH)).json()["settings"] == SETTINGS
+        assert (await predicted(client, "a", row(random.Random(1)))).is_success
+        assert [one.settings for one in store.models()] == [SETTINGS]
+
+
+@pytest.mark.parametrize("again", [SETTINGS, OTHER])
+@asynchronous
+async def test_a_model_whose_maker_was_not_told_is_there_when_asked_again(
+    place, monkeypatch, again
+):
+    store = open_store(place)
+    async with inside("", store=store) as (_, client):
+        create = store.create
+
+        def create_and_lost(*about):
+            create(*about)
+            raise UnavailableError("the connection is gone")
+
+        monkeypatch.setattr(store, "create", create_and_lost)
+        is_problem(await client.put(PATH, content=SETTINGS), 503, "unavailable")
+        monkeypatch.undo()
+        assert (await client.put(PATH, content=again)).status_code == 200
+        assert (await client.get(PATH)).json()["settings"] == again
+        assert (await predicted(client, "a", row(random.Random(1)))).is_success
+        assert (await client.put(PATH, content=again)).status_code == 200
 
 
 @asynchronous

@@ -16,8 +16,8 @@ async def _chunks(content: bytes):
 
 
 @asynchronous
-async def test_what_is_too_long(file):
-    async with inside(file) as (_, client):
+async def test_what_is_too_long(place):
+    async with inside(place) as (_, client):
         await made(client)
         long = b'{"row": {"a": "%s"}}' % (b"x" * BODY)
         json = {"Content-Type": "application/json"}
@@ -37,8 +37,8 @@ async def test_what_is_too_long(file):
 
 
 @asynchronous
-async def test_what_cannot_be_read(file):
-    async with inside(file) as (_, client):
+async def test_what_cannot_be_read(place):
+    async with inside(place) as (_, client):
         await made(client)
         json = {"Content-Type": "application/json"}
         for path, bad in (
@@ -80,8 +80,8 @@ async def test_what_cannot_be_read(file):
 
 
 @asynchronous
-async def test_what_the_model_refuses(file):
-    async with inside(file) as (_, client):
+async def test_what_the_model_refuses(place):
+    async with inside(place) as (_, client):
         await made(client)
         good = row(random.Random(1))
         for bad, said in (
@@ -101,8 +101,8 @@ async def test_what_the_model_refuses(file):
 
 
 @asynchronous
-async def test_other_kinds_pages_and_methods(file):
-    async with inside(file) as (_, client):
+async def test_other_kinds_pages_and_methods(place):
+    async with inside(place) as (_, client):
         await made(client)
         text = b'{"row": {}}'
         for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
@@ -121,8 +121,8 @@ async def test_other_kinds_pages_and_methods(file):
 
 
 @asynchronous
-async def test_more_requests_than_are_taken(file, monkeypatch):
-    async with inside(file) as (_, client):
+async def test_more_requests_than_are_taken(place, monkeypatch):
+    async with inside(place) as (_, client):
         await made(client)
         monkeypatch.setattr(served, "AT_ONCE", 0)
         response = await client.get(PATH)
@@ -132,8 +132,8 @@ async def test_more_requests_than_are_taken(file, monkeypatch):
 
 
 @asynchronous
-async def test_what_nobody_thought_of_is_a_problem_document_too(file, monkeypatch):
-    async with inside(file) as (app, client):
+async def test_what_nobody_thought_of_is_a_problem_document_too(place, monkeypatch):
+    async with inside(place) as (app, client):
         await made(client)
         monkeypatch.setattr(app.looks, "about", lambda engine: 1 / 0)
         is_problem(await client.get("/v1/models"), 500, "internal")
@@ -141,9 +141,9 @@ async def test_what_nobody_thought_of_is_a_problem_document_too(file, monkeypatc
 
 @pytest.mark.parametrize("kind", ["predict", "settle"])
 @asynchronous
-async def test_a_model_that_fails_midway_goes_back_to_what_is_durable(file, monkeypatch, kind):
+async def test_a_model_that_fails_midway_goes_back_to_what_is_durable(place, monkeypatch, kind):
     """Whatever a failure inside the model has done to it, the log says what happened."""
-    async with inside(file) as (app, client):
+    async with inside(place) as (app, client):
         await made(client)
         good = row(random.Random(1))
         await client.post(f"{PATH}/predict", json={"id": "a", "row": good})
@@ -166,8 +166,8 @@ async def test_a_model_that_fails_midway_goes_back_to_what_is_durable(file, monk
 
 
 @asynchronous
-async def test_odd_ids_and_long_texts(file):
-    async with inside(file) as (_, client):
+async def test_odd_ids_and_long_texts(place):
+    async with inside(place) as (_, client):
         await made(client)
         good = row(random.Random(1))
         for name in ("a\n", "\n", "a\x7f"):
@@ -187,18 +187,21 @@ async def test_odd_ids_and_long_texts(file):
 
 
 @asynchronous
-async def test_the_head_of_a_stream_ends(file):
-    async with inside(file) as (_, client):
+async def test_the_head_of_a_stream_ends(place):
+    async with inside(place) as (_, client):
         await made(client)
         found = await client.head(f"{PATH}/stream")
         assert found.headers["content-type"].startswith("text/event-stream")
 
 
 @asynchronous
-async def test_settings_that_would_take_for_ever(file):
-    async with inside(file) as (_, client):
+async def test_settings_that_would_take_for_ever(place):
+    async with inside(place) as (_, client):
         for text in (".".join(["a"] * 50_000) + " = 1", "x = " + "[" * 100_000):
             refused = await client.put(PATH, content=text)
             assert "nested too deeply" in is_problem(refused, 422, "invalid")
+        groups = ", ".join(f'{{ by = "c{one}" }}' for one in range(501))
+        refused = await client.put(PATH, content=f"range = [0, 1]\ngroups = [{groups}]")
+        assert "at most 500" in is_problem(refused, 422, "invalid")
         edges = ", ".join(f"{one}.5" for one in range(300))
         await made(client, SETTINGS.replace("35.0, 50.0", edges))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from groupwise.errors import ConfigurationError
 from groupwise.losses import Log, Square
 from groupwise.serve import run, warm
 from groupwise.serve.run import Settings
@@ -51,3 +52,23 @@ def test_tokens_are_listed_also_where_there_are_none(file):
     assert "shop: predict; all models" in some.stdout
     assert some.stderr == ""
     assert "There is no token" in refused("token", "revoke", "0123456789ab", *here)
+    last = succeed("token", "revoke", some.stdout.split()[0], *here)
+    assert "answers nobody until there are" in last.stderr
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_beyond_this_machine_a_service_needs_tokens(file, monkeypatch, host):
+    """Also when those that it began with are revoked before it has read them."""
+    began: list[run.Server] = []
+    monkeypatch.setattr(run.Server, "run", lambda server: began.append(server))
+    for name in ("tune", "warm_usual"):
+        monkeypatch.setattr(run, name, lambda *about: None)
+    settings = Settings(file, host=host)
+    with pytest.raises(ConfigurationError, match="there are no tokens"):
+        run.serve(settings, print)
+    assert not began
+    monkeypatch.setattr(run, "_check_host", lambda host, store: None)
+    run.serve(settings, lambda said: None)
+    run.serve(Settings(file), lambda said: None)
+    guarded = [server.config.app.service.guarded for server in began]  # type: ignore[union-attr]
+    assert guarded == [True, False]

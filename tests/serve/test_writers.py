@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from groupwise.serve.engine import load
-from groupwise.serve.errors import StaleError, UnavailableError
+from groupwise.serve.errors import StaleError, StoreError, UnavailableError
 from groupwise.serve.run import open_store
 from groupwise.serve.store import Batch, SnapshotRecord
 from tests.serve.running import (
@@ -177,10 +177,21 @@ def test_two_processes_may_serve_two_models(tmp_path):
 
 
 def test_a_check_of_a_store_that_is_not_there(tmp_path):
-    from groupwise.serve.errors import StoreError
     from groupwise.serve.run import Settings, check
 
     place = tmp_path / "typo.db"
     with pytest.raises(StoreError, match="There is no store"):
         check(Settings(store=str(place)), print)
     assert not place.exists()
+
+
+@pytest.mark.parametrize("word", [b"CREATE TABLE tokens", b"sqlite_autoindex_tokens"])
+def test_a_file_whose_tables_are_damaged(tmp_path, word):
+    """What SQLite says of it may be no text."""
+    place = tmp_path / "groupwise.db"
+    open_store(str(place)).close()
+    content = place.read_bytes()
+    assert word in content
+    place.write_bytes(content.replace(word, word[:7] + b"\xfe" + word[8:]))
+    with pytest.raises(StoreError, match="Cannot use"):
+        open_store(str(place))

@@ -59,6 +59,8 @@ def command(
             if not kept.drop_token(name or ""):
                 raise ConfigurationError(f"There is no token {name!r}: see groupwise token list.")
             warn(f"token {name} is revoked")
+            if not kept.tokens():
+                warn("There are no tokens now: a service that runs answers nobody until there are.")
         else:
             known = kept.tokens()
             if not known:

@@ -155,7 +155,7 @@ class App:
         """Whose request it is; an error unless they may ask for this."""
         if scope is None:
             return access.EVERYBODY
-        if not self.service.tokens:
+        if not self.service.guarded:
             host = access.host_of(
                 dict(request.scope["headers"]).get(b"host", b"").decode("latin-1")
             )
@@ -227,10 +227,10 @@ class App:
         asked = bodies.read(bodies.DROPPEDS, await body(request))
         engine = self._engine(request)
         if isinstance(asked, list):
-            items = [named(one) for one in few(asked)]
-            found = [await engine.forget(*item) for item in items]
+            found = await engine.forget([named(one) for one in few(asked)])
             return Json(_encode({"forgotten": [_shown(one) for one in found]}))
-        return _outcome(await engine.forget(*named(asked)))
+        (outcome,) = await engine.forget([named(asked)])
+        return _outcome(outcome)
 
     async def _ticket(self, request: Request, token: Token) -> Response:
         name = request.path_params["id"]
@@ -267,7 +267,8 @@ class App:
 
     async def _stream(self, request: Request, token: Token) -> Response:
         def allowed() -> bool:  # tokens may be revoked, or there may be some now
-            return token in (self.service.tokens or [access.EVERYBODY])
+            known = self.service.tokens if self.service.guarded else [access.EVERYBODY]
+            return token in known
 
         response = await self.looks.stream(self._engine(request), request, allowed)
         if request.method == "HEAD":  # the stream itself would never end

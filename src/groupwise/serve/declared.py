@@ -20,6 +20,8 @@ from groupwise.model import Groupwise
 
 DEEPEST = 100
 """Keys within keys; what reads TOML takes a time that grows with the square of them."""
+MOST_GROUPS = 500
+"""Declarations of groups: a row is in a group of each, and waits for the learners of all."""
 
 
 def declared_model(settings: str, name: str) -> Groupwise:
@@ -39,6 +41,12 @@ def _plan(request: Request) -> tuple[Plan, bool]:
     request = request.preset_read()
     if not request.groups:
         raise ConfigurationError("The settings have no groups. Write [[groups]] tables.")
+    if len(request.groups) > MOST_GROUPS:
+        raise ConfigurationError(
+            f"The settings declare groups {len(request.groups):,} times, and a service takes at "
+            f"most {MOST_GROUPS} of these: every row would wait for the learners of all. Leave out "
+            "those that matter least."
+        )
     task = Task(_loss(request))
     features = {
         name: _feature(name, said, request) for name, said in (request.features or {}).items()

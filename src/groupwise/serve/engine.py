@@ -243,12 +243,24 @@ class Engine:
         self.counts.lag(issued.settled - issued.at)
         return Outcome(issued.id, SETTLED)
 
-    async def forget(self, id: str | None, number: int | None) -> Outcome:
-        """Drop a ticket whose label will never come."""
+    async def forget(self, items: Sequence[tuple[str | None, int | None]]) -> list[Outcome]:
+        """Drop tickets whose labels will never come."""
+        found: list[Outcome] = []
+        tickets: list[Issued] = []
+        for place, item in enumerate(items):
+            await _turn(place)
+            outcome, issued = self._forget(*item)
+            found.append(outcome)
+            if issued is not None:
+                tickets.append(issued)
+        await self._durable(*tickets)
+        return found
+
+    def _forget(self, id: str | None, number: int | None) -> tuple[Outcome, Issued | None]:
         self._writable()
         issued = self._find(*_named(id, number))
         if issued is None:
-            return Outcome(id if id is not None else f"{UNNAMED}{number}", UNKNOWN)
+            return Outcome(id if id is not None else f"{UNNAMED}{number}", UNKNOWN), None
         if issued.outcome == SETTLED:
             found = Outcome(issued.id, CONFLICT, "The ticket has a label, which was learned from.")
         elif issued.outcome == FORGOTTEN:
@@ -257,8 +269,7 @@ class Engine:
             event = self._apply(self.state.forget, issued, time.time())
             issued.group = self._append(event)
             found = Outcome(issued.id, FORGOTTEN)
-        await self._durable(issued)
-        return found
+        return found, issued
 
     async def ticket(self, id: str) -> tuple[Issued, bytes]:
         """What is known of a ticket, and what was answered."""
@@ -363,9 +374,10 @@ class Engine:
         about = self.record.model, self._fence, seq, at, line, most
         await self._committer.run(lambda store: store.put_history(*about))
 
-    def delete_from(self, store: Store) -> None:
-        """Remove all that a store has of it; in the thread that writes."""
-        store.delete(self.record.model, self._fence)
+    @property
+    def held(self) -> tuple[int, int]:
+        """Its number in the store, and the fence that it is written under."""
+        return self.record.model, self._fence
 
     @property
     def unsnapped(self) -> int:

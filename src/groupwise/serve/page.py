@@ -74,7 +74,7 @@ class Pages:
             try:
                 return await page(request, self._given(request, access.READ))
             except (UnauthorisedError, ForbiddenError):
-                if self._service.tokens:
+                if self._service.guarded:
                     return RedirectResponse("/login", 303, SECURE)
                 return answered(ForbiddenError("This service answers as localhost only."))
             except ServiceError as error:

@@ -24,7 +24,7 @@ from groupwise.serve.errors import (
     UnavailableError,
 )
 from groupwise.serve.sql import SqlStore, stale
-from groupwise.serve.store import Batch, packed
+from groupwise.serve.store import Batch, ModelRecord, packed
 
 NOW = "EXTRACT(EPOCH FROM clock_timestamp())::float8"
 ME = "SELECT pid || ' since ' || backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
@@ -112,6 +112,12 @@ class PostgresStore(SqlStore):
         if found != 1:
             self._taken.pop(batch.model, None)
             raise stale(batch.model)
+
+    def create(self, *about: Any, **options: Any) -> tuple[ModelRecord, int]:
+        """A new model, and the lease of it."""
+        record, fence = super().create(*about, **options)
+        self._taken[record.model] = fence
+        return record, fence
 
     @contextmanager
     def _writing(self) -> Iterator["psycopg.Cursor[Any]"]:

@@ -128,7 +128,9 @@ def serve(settings: Settings, said: Callable[[str], None]) -> None:
             server.should_exit = True
 
         looks = Looks(sample=settings.sample)
-        app = App(Service(store, settings.ageing, settings.only), looks, failed)
+        service = Service(store, settings.ageing, settings.only)
+        service.guarded = service.guarded or not is_loopback(settings.host)
+        app = App(service, looks, failed)
         server = Server(app, settings.host, settings.port)
         server.ending = looks.end
         address = f"[{settings.host}]" if ":" in settings.host else settings.host

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TypeVar
 
 from groupwise.errors import GroupwiseError
 from groupwise.serve.committer import Committer
@@ -26,6 +27,8 @@ from groupwise.serve.seen import Seen
 from groupwise.serve.state import State
 from groupwise.serve.store import ModelRecord, SnapshotRecord, Store, Token
 from groupwise.serve.warm import warm
+
+Found = TypeVar("Found")
 
 LOG = logging.getLogger("groupwise.serve")
 ANSWERS = 10_000
@@ -58,7 +61,9 @@ class Service:
         """The models that are served here; none are all."""
         self.ageing = ageing or Ageing()
         self.engines: dict[str, Engine] = {}
-        self.tokens: list[Token] = store.tokens()
+        self.guarded = False
+        """Were there ever tokens? When the last is revoked, nobody may ask for anything."""
+        self.tokens = store.tokens()
         self.ready = False
         self.ending = False
         self.opened: Callable[[Engine], None] = lambda engine: None
@@ -68,6 +73,16 @@ class Service:
         self._creating = asyncio.Lock()
         self._recovering: asyncio.Task[None] | None = None
         self._clocks: list[asyncio.Task[None]] = []
+
+    @property
+    def tokens(self) -> list[Token]:
+        """Those that are known now."""
+        return self._tokens
+
+    @tokens.setter
+    def tokens(self, known: list[Token]) -> None:
+        self._tokens = known
+        self.guarded = self.guarded or bool(known)
 
     # From the start to the end.
 
@@ -220,33 +235,48 @@ class Service:
         if self.only and name not in self.only:
             raise StaleError(f"Model {name} is none of those that are served here.")
         async with self._creating:
-            known = self.engines.get(name)
-            if known is not None:
-                if known.record.settings == settings:
-                    return False
-                _check_unseen(known)
-            self.committer.check()
-            state, first, content = await asyncio.to_thread(_first, settings, name)
-            if known is not None:
-                _check_unseen(known)  # rows may have come meanwhile
-                await self._delete(known)
-            about = name, settings, numerics(), first, content
+            try:
+                return await self._create(name, settings)
+            except ConflictError:
+                records = await asyncio.to_thread(self.store.models)
+                record = next((one for one in records if one.name == name), None)
+                if record is None or name in self.engines:
+                    raise
+                await self._open(record)  # it was made, and the answer of the store was lost
+                return await self._create(name, settings)
+
+    async def _create(self, name: str, settings: str) -> bool:
+        known = self.engines.get(name)
+        if known is not None:
+            if known.record.settings == settings:
+                return False
+            _check_unseen(known)
+        self.committer.check()
+        state, first, content = await asyncio.to_thread(_first, settings, name)
+        about = name, settings, numerics(), first, content
+        if known is None:
             record, fence = await self.committer.run(lambda s: s.create(*about))
-            self._serve(record, fence, state, Seen())
-            return known is None
+        else:
+            _check_unseen(known)  # rows may have come meanwhile
+            instead = known.held
+            record, fence = await self._removed(known, lambda s: s.create(*about, instead))
+        self._serve(record, fence, state, Seen())
+        return known is None
 
     async def delete(self, name: str) -> None:
         """Remove a model, and all that is known of it."""
         self.engine(name)
         async with self._creating:
-            await self._delete(self.engine(name))
+            engine = self.engine(name)
+            await self._removed(engine, lambda store: store.delete(*engine.held))
 
-    async def _delete(self, engine: Engine) -> None:
+    async def _removed(self, engine: Engine, job: Callable[[Store], Found]) -> Found:
+        """Let the store remove a model, for another or for none; if that fails, it stays."""
         engine.check()
         engine.unavailable = UnknownError(f"Model {engine.record.name} is being deleted.")
         try:
             await engine.settled()
-            await self.committer.run(engine.delete_from)
+            found = await self.committer.run(job)
         except StaleError as error:
             engine.unavailable = error
             raise
@@ -255,6 +285,7 @@ class Service:
             self._failed(UnavailableError(f"{engine.record.name} was not deleted: {error}"))
             raise
         self.engines.pop(engine.record.name, None)
+        return found
 
 
 async def _now_and_then(what: Callable[[], Awaitable[None]]) -> None:

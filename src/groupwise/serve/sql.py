@@ -44,6 +44,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
 )
 """Each brings the tables from the version before to its own, which is its place from 1."""
+FENCE = 1
+"""The first of a model."""
 OF_A_MODEL = ("log", "snapshots", "parts", "answers", "history", "models")
 ANSWERS_AT_ONCE = 10_000
 READ_AT_ONCE = 256
@@ -101,11 +103,19 @@ class SqlStore(ABC):
         return [ModelRecord(*row) for row in found]
 
     def create(
-        self, name: str, settings: str, numerics: str, first: SnapshotRecord, content: bytes
+        self,
+        name: str,
+        settings: str,
+        numerics: str,
+        first: SnapshotRecord,
+        content: bytes,
+        instead: tuple[int, int] | None = None,
     ) -> tuple[ModelRecord, int]:
-        """A new model with its first snapshot, and its fence."""
+        """A new model with its first snapshot, and its fence; one (model, fence) goes for it."""
         created = time.time()
         with self._writing() as cursor:
+            if instead is not None:
+                self._remove(cursor, *instead)
             found = self._execute(cursor, "SELECT model, name FROM models").fetchall()
             if any(other == name for _, other in found):
                 raise ConflictError(f"There is a model {name} already.")
@@ -114,8 +124,8 @@ class SqlStore(ABC):
             self._execute(
                 cursor,
                 "INSERT INTO models (model, name, settings, created, numerics, fence, holder, "
-                "expires) VALUES (?, ?, ?, ?, ?, 1, ?, 0)",
-                (*record, self._holder()),
+                "expires) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+                (*record, FENCE, self._holder()),
             )
             self._execute(
                 cursor,
@@ -127,7 +137,8 @@ class SqlStore(ABC):
                 "INSERT INTO parts (model, seq, part, content) VALUES (?, ?, 0, ?)",
                 (model, first.seq, content),
             )
-        return record, self.take(model)
+            self._hold(cursor, model, FENCE)
+        return record, FENCE
 
     @abstractmethod
     def _holder(self) -> str:
@@ -136,9 +147,12 @@ class SqlStore(ABC):
     def delete(self, model: int, fence: int) -> None:
         """Remove a model and all that belongs to it."""
         with self._writing() as cursor:
-            self._hold(cursor, model, fence)
-            for table in OF_A_MODEL:
-                self._execute(cursor, f"DELETE FROM {table} WHERE model = ?", (model,))
+            self._remove(cursor, model, fence)
+
+    def _remove(self, cursor: Any, model: int, fence: int) -> None:
+        self._hold(cursor, model, fence)
+        for table in OF_A_MODEL:
+            self._execute(cursor, f"DELETE FROM {table} WHERE model = ?", (model,))
 
     # The log.
 

@@ -17,6 +17,8 @@ from groupwise.serve.store import Answer, Batch, packed
 WAIT = 5.0
 """Seconds to wait for another process that writes tokens."""
 LOCK = ".lock"
+ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What the library raises; the second where it quotes a damaged file."""
 COLUMNS = "number, key, row, answer, outcome, label, at, settled"
 TOGETHER = 120
 """Settled tickets in one statement: some builds take no more than 999 values."""
@@ -50,7 +52,7 @@ class SqliteStore(SqlStore):
             self._reader = self._connect()
             self._reading = threading.Lock()
             self._prepare()
-        except sqlite3.Error as error:
+        except ERRORS as error:
             self.close()
             raise StoreError(f"Cannot use {path} as a store: {error}.") from error
         except BaseException:
@@ -197,7 +199,7 @@ class SqliteStore(SqlStore):
         """What the library raises, as what a request is answered with."""
         try:
             yield
-        except sqlite3.Error as error:
+        except ERRORS as error:
             self._doubtful = True
             raise FullError(
                 f"The store {self.place} cannot be written ({error}). Nothing of this request "
@@ -214,7 +216,7 @@ class SqliteStore(SqlStore):
         try:
             with self._reading:
                 return self._reader.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise StoreError(f"Cannot read the store {self.place}: {error}.") from error
 
     def _hold(self, cursor: Any, model: int, fence: int) -> None:

@@ -120,9 +120,15 @@ class Store(Protocol):
         """Stay the writer of what was taken, while nothing is committed."""
 
     def create(
-        self, name: str, settings: str, numerics: str, first: SnapshotRecord, content: bytes
+        self,
+        name: str,
+        settings: str,
+        numerics: str,
+        first: SnapshotRecord,
+        content: bytes,
+        instead: tuple[int, int] | None = None,
     ) -> tuple[ModelRecord, int]:
-        """A new model with its first snapshot, and its fence."""
+        """A new model with its first snapshot, and its fence; one (model, fence) goes for it."""
 
     def delete(self, model: int, fence: int) -> None:
         """Remove a model and all that belongs to it."""
