@@ -307,3 +307,6 @@ class TestPages:
         assert run.returncode == 0, run.stderr
         for page in PAGES[1:]:
             assert (tmp_path / f"{page.stem}.html").exists()
+        interface = (tmp_path / "api.html").read_text(encoding="utf-8")
+        for name in ("predict", "learn", "regret", "coverage", "calibration", "replay", "save"):
+            assert f'id="groupwise.model.Groupwise.{name}"' in interface, name

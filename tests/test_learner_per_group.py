@@ -107,6 +107,23 @@ def test_every_group_is_advised_as_if_its_learners_were_alone():
     assert np.abs(sums - 1.0).max() < 1e-12
 
 
+def test_a_name_goes_before_a_declaration_and_all_others_are_the_dots():
+    keys: dict[Any, Any] = {
+        gw.by("a"): Ridge(2.0),
+        ...: Ridge(4.0),
+        "a=x": [Ridge(3.0), Ridge(5.0)],
+    }
+    model = gw.Groupwise([gw.by("a"), gw.by("b")], learner=keys)
+    for t in range(4):
+        model.learn_one({"a": "xy"[t % 2], "b": t % 2, "u": 0.5}, 0.5)
+    found = {
+        name: [one.penalty for one in model._reduction.learners_of(g)]
+        for g, name in enumerate(model.group_names)
+    }
+    named = {"a=x": [3.0, 5.0], "a=y": [2.0]}
+    assert found == named | {name: [4.0] for name in ("b=0", "b=1", "always_on")}
+
+
 @pytest.mark.parametrize("aggregator", [Specialists(), AdaNormalHedge()])
 def test_weights_and_masses_are_those_of_the_formula(aggregator):
     X, y, member, names = arrays(80)

@@ -436,11 +436,13 @@ class Reduction(Staff, Records):
         has reached is an expert that slept so far, so reserving one for a prediction changes no
         other prediction.
         """
+        if self.windows is not None and len(masses):
+            self.windows.welcome(self, new)
         if self.divided is not None and len(rosters):
             self.divided.assign(new, rosters)
         shares = self.shares(masses, new)
         if self.windows is not None and len(masses):
-            self.windows.welcome(self, new, shares)
+            self.windows.mass[new] = shares
         for store in self.records().values():
             store.reserve(groups, 0)
         for bank in self.banks:
@@ -456,6 +458,8 @@ class Reduction(Staff, Records):
             self.experts = most
             self.state, self.books = self.state.longer(most), self.books.longer(most)
             self.own = None if self.own is None else self.own.longer(most)
+            if self.windows is not None:
+                self.windows.widen(most)
             self._hand_over()
         return number
 

@@ -213,9 +213,9 @@ class Stream:
                 work = Work(chunk, number, slots, self.reduction, self.baseline)
                 number += chunk.labels.size
                 self._finish(before, at_work)
-                self.reduction.reserve(work.parts.groups, work.features)
                 if work.clocks is not None and work.windows is not None:
                     work.clocks.begin(self.reduction, work.windows.log)
+                self.reduction.reserve(work.parts.groups, work.features)
                 at_work = [pool.submit(self._learn, work, True) for _ in range(self.jobs - 1)]
                 self._settle(before, done)
                 before = work

@@ -154,7 +154,7 @@ def model_for(draw, stream, recently=True):
     if draw.random() < 0.35:
         kind = draws.logistic if loss.nodes > 1 else one
         options["learner"] = draws.learners_by_group(draw, chosen, options["always_on"], kind)
-    elif recently:
+    if recently:
         options["windows"] = draws.windows(options)
     return gw.Groupwise(chosen, **options, **draws.intercept(draw.random() < 0.6))
 

@@ -120,7 +120,7 @@ class Crew(Bank):
     @property
     def frees(self) -> bool:  # type: ignore[override]
         """Can groups be given up? Rows that are kept for hindsight cannot."""
-        return not self.recorder.afterwards
+        return not any(one.recorder.afterwards for one in self.divisions)
 
     def free_learners(self, groups: Index) -> None:
         """Give up what some groups have learned, not what was recorded of them."""
@@ -134,7 +134,7 @@ class Crew(Bank):
 
     def renumber(self, start: int, old: Index, new: Index) -> None:
         """Groups get other numbers; all others from ``start`` on are given up."""
-        for store in (self.seen, *self._stores):
+        for store in dict.fromkeys((self.seen, *self._stores)):  # divisions share some
             store.renumber(start, old, new)
 
     def _gather(self) -> None:
@@ -245,8 +245,9 @@ class Crew(Bank):
 
     def lay_out(self, rounds: Any) -> tuple[Index, Index, Index, Index, Index]:
         """Where the cells of every round lie among its group's columns, some of which are new."""
-        for division, own in self._shares(rounds.groups):
-            division.recorder.keep_all(rounds if isinstance(own, slice) else rounds.of(own))
+        if not self.frees:  # else nothing is kept, and windows do not yet have their learners
+            for division, own in self._shares(rounds.groups):
+                division.recorder.keep_all(rounds if isinstance(own, slice) else rounds.of(own))
         cells, (groups, starts, _, rows) = rounds.cells, rounds.parts
         counts = np.empty_like(groups)
         self.seen.reserve(groups, LANES)

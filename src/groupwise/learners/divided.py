@@ -148,6 +148,10 @@ class Divided(Bank):
         """Is some of :meth:`a_priori` measured?"""
         return self.crew is not None or any(bank.measured for bank in self._others())
 
+    def _banks(self) -> list[Bank]:
+        """All there are, the crew as one."""
+        return [*([] if self.crew is None else [self.crew]), *self._others()]
+
     # Rounds.
 
     def reserve(self, groups: Index, features: int) -> None:
@@ -157,6 +161,15 @@ class Divided(Bank):
         for team, own, _ in self._shares(Awake(groups, np.ones(groups.size))):
             for bank in team.others:
                 bank.reserve(groups[own], features)
+
+    def reserve_as(self, groups: Index, others: Index) -> None:
+        """Make room for groups that have the learners of others."""
+        self.assign(groups, self.division[others].tolist())
+        if self.crew is not None:
+            self.crew.reserve_as(groups, others)
+        for team, own, _ in self._shares(Awake(groups, np.ones(groups.size))):
+            for bank in team.others:
+                bank.reserve_as(groups[own], others[own])
 
     def advise(self, number: int, attempt: int, awake: Awake, row: Row) -> Vector:
         """The advice of every awake group's own learners. Changes nothing."""
@@ -343,8 +356,29 @@ class Divided(Bank):
 
     def restart(self) -> None:
         """Forget what was learned, not what was recorded."""
-        for bank in (*([] if self.crew is None else [self.crew]), *self._others()):
+        for bank in self._banks():
             bank.restart()
+
+    @property
+    def frees(self) -> bool:  # type: ignore[override]
+        """Can groups be given up, whatever their learners?"""
+        return all(bank.frees for bank in self._banks())
+
+    def free_learners(self, groups: Index) -> None:
+        """Give up what some groups have learned, not what was recorded of them."""
+        for bank in self._banks():
+            bank.free_learners(groups)
+
+    def free(self, groups: Index) -> None:
+        """Give up all that is kept of some groups."""
+        for bank in self._banks():
+            bank.free(groups)
+
+    def renumber(self, start: int, old: Index, new: Index) -> None:
+        """Groups get other numbers, and keep their learners."""
+        for bank in self._banks():
+            bank.renumber(start, old, new)
+        self.assign(new, self.division[old].tolist())
 
     def kept(self, groups: int) -> list[int]:
         """The rosters that a file of the first groups holds: all, or as they appeared."""
