@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import groupwise as gw
 from groupwise.protocols import Hindsight
-from groupwise.regret.hindsight import Factor
+from groupwise.regret.hindsight import Factor, singular
 from tests.exact import least_squares
 
 
@@ -415,3 +415,18 @@ def test_independent_columns_span_the_others():
     assert found.least <= values.min()
     assert not found.exact  # without the rows or their sketches nobody knows
     assert Factor(3).independent().columns.size == 0
+
+
+def test_divide_and_conquer_that_does_not_converge(monkeypatch):
+    """LAPACK's may not, for finite numbers: there is another way to the same directions."""
+    matrix = np.random.default_rng(0).normal(size=(7, 5))
+    expected = np.linalg.svd(matrix, full_matrices=False)
+
+    def fails(*_, **__):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "svd", fails)
+    left, values, right = singular(matrix)
+    np.testing.assert_allclose(values, expected[1], rtol=1e-13)
+    np.testing.assert_allclose(left * values @ right, matrix, atol=1e-13)
+    np.testing.assert_allclose(np.abs(right), np.abs(expected[2]), atol=1e-12)

@@ -151,6 +151,8 @@ def given_by(columns: Vector, label: Vector) -> tuple[list[int], bool] | None:
 
     None where it is none.
     """
+    from scipy.linalg import lstsq
+
     spread = columns.std(axis=0)
     kept = np.flatnonzero(spread > 0.0).tolist()
     whole = float(np.linalg.norm(label - label.mean()))
@@ -159,7 +161,8 @@ def given_by(columns: Vector, label: Vector) -> tuple[list[int], bool] | None:
 
     def fitted(places: list[int]) -> tuple[float, Vector]:
         scaled = (columns[:, places] - columns[:, places].mean(axis=0)) / spread[places]
-        solved: Vector = np.linalg.lstsq(scaled, label - label.mean(), rcond=None)[0]
+        # By QR, which has no iteration that may not end.
+        solved: Vector = lstsq(scaled, label - label.mean(), lapack_driver="gelsy")[0]
         left = float(np.linalg.norm(label - label.mean() - scaled @ solved))
         return left / whole, solved / spread[places]
 

@@ -239,7 +239,7 @@ class Factor:
             exact = count == rows or self._dependences_are_exact(right[kept], lengths, used)
             chosen = np.sort(_spanning(right[kept])[0])
             columns, lengths = columns[chosen], lengths[chosen]
-            least = float(np.linalg.svd(matrix[:, chosen], compute_uv=False).min())
+            least = float(singular(matrix[:, chosen])[1].min())
         else:
             least = float(values.min())
         least -= rounding * np.sqrt(columns.size)
@@ -307,8 +307,23 @@ def _directions(matrix: Vector, rounding: float) -> tuple[Flags, Vector, Vector,
     With fewer rows than columns most of R, from some row down, is nothing but that.
     """
     rows = np.any(_below(matrix) > 0.25 * rounding, axis=1)
-    left, values, right = np.linalg.svd(matrix[rows], full_matrices=False)
+    left, values, right = singular(matrix[rows])
     return rows, left, values, right, values > 8.0 * rounding * np.sqrt(matrix.shape[1])
+
+
+def singular(matrix: Vector) -> tuple[Vector, Vector, Vector]:
+    """U, σ and Vᵀ.
+
+    LAPACK's divide and conquer does not converge for some finite matrices, among them the factor of
+    a file with 54 columns of which 20 depend on others. Its iteration by QR is slower, and does.
+    """
+    try:
+        return np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        found: tuple[Vector, Vector, Vector] = scipy.linalg.svd(
+            matrix, full_matrices=False, check_finite=False, lapack_driver="gesvd"
+        )
+        return found
 
 
 def _spanning(kept: Vector) -> tuple[Index, Index, Vector]:

@@ -38,6 +38,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import lstsq
 from scipy.sparse import issparse
 from threadpoolctl import ThreadpoolController
 
@@ -196,7 +197,7 @@ def _row_by_row(rows: Rows, bound: float, total: float) -> Hindsight | None:
     lengths = np.abs(matrix).max(axis=0, initial=0.0)
     if not matrix.size:
         return None
-    theta = np.linalg.lstsq(matrix / lengths, wanted, rcond=None)[0] / lengths
+    theta = lstsq(matrix / lengths, wanted, EPSILON * width, lapack_driver="gelsy")[0] / lengths
     zeta, off = lines_of(features).dot(theta, np.zeros(theta.size))
     reach = float((np.abs(zeta) + off).max())
     drawn = 1.0 if reach <= bound else (1.0 - 8.0 * EPSILON) * bound / reach
