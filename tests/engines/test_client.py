@@ -202,7 +202,7 @@ def test_a_client(head, files, tmp_path):
 @pytest.mark.parametrize("head", [20], indirect=True)
 def test_a_server_that_hangs(head, tmp_path):
     """The first that the head starts for a client: another is asked for, without a word."""
-    stopped = []
+    stopped: list[int] = []
     with head.start("replay", head.address, tmp_path) as process:
         until = time.monotonic() + LONG
         while not stopped:

@@ -36,7 +36,8 @@ def test_names_of_groups_features_and_fields(model):
 
 def test_linear_algebra_has_one_thread(model, monkeypatch):
     """Of many small problems its own threads only get in the way, and more so on a busy machine."""
-    found, plain = set(), hindsight._directions
+    found: set[int] = set()
+    plain = hindsight._directions
 
     def directions(*arguments):
         found.update(x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas")
