@@ -26,7 +26,7 @@ test: lint  ## ruff, mypy and the tests
 	$(BIN)/python -m pytest -n auto
 
 test-slow: $(VENV)/.dev  ## the tests on whole streams and many seeds
-	$(BIN)/python -m pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m slow
 
 # The oldest and the newest numba that pyproject.toml allows, as pip writes it: ==0.59.* <0.69
 NUMBA := $(shell sed -n 's/.*"numba>=\([0-9.]*\),<\([0-9.]*\)".*/==\1.* <\2/p' pyproject.toml)

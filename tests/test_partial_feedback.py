@@ -242,6 +242,16 @@ def test_refused() -> None:
             make()
 
 
+@pytest.mark.parametrize("kind", [gw.PayForFeedback, gw.AppleTasting])
+@pytest.mark.parametrize("about", [{}, {"segment": 5, "engine": "ray"}])
+def test_frames_are_refused_by_name(kind: Any, about: dict[str, Any]) -> None:
+    lender = kind(labeller(), horizon=100)
+    with pytest.raises(
+        ConfigurationError, match=rf"{kind.__name__} decides row by row .* learn_one"
+    ):
+        lender.replay({"a": [1]}, "y", **about)
+
+
 def test_a_bad_row_changes_nothing() -> None:
     lender = gw.AppleTasting(labeller(), horizon=100)
     lender.predict(stream(1, 0)[0][0])

@@ -198,6 +198,18 @@ def test_the_same_bits_wherever_frames_end():
     assert np.array_equal(theta[0], theta[2])
 
 
+@pytest.mark.parametrize("cut", [22, 190])
+def test_the_same_bits_for_any_frames_where_columns_lean(cut):
+    rng = np.random.default_rng(0)
+    far, y = 1e8 + rng.normal(size=(2, 300)), rng.random(300)
+    rows = polars.DataFrame({"a": far[0], "b": far[1], "sex": ["f", "m", "m"] * 100, "y": y})
+    found = []
+    for frames in (rows, [rows[:cut], rows[cut:]]):
+        one = gw.Groupwise([gw.by("sex")], Ridge(0.01, forgetting=0.9))
+        found.append((one.replay(frames, "y", segment=220).prediction.tobytes(), state(one)))
+    assert found[0] == found[1]
+
+
 def test_makers_layers_experts_and_intersections_go_along():
     rows = frame(900)
     plain, cut = model(), model()

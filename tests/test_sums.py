@@ -111,12 +111,13 @@ def test_in_polars():
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("ray")
 def test_in_ray():
     ray = pytest.importorskip("ray")
     rows = rows_of(600)
     alone = not ray.is_initialized()  # other tests of this process may have a cluster
     if alone:
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         task = ray.remote(added)
         parts = ray.get([task.remote(rows[k : k + 150]) for k in range(0, 600, 150)])

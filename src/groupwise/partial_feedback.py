@@ -9,7 +9,7 @@ import copy
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -181,6 +181,14 @@ class _PartialFeedback:
                 self.model.forget(ticket)
             else:
                 self._logged.add(ticket.number)
+
+    def replay(self, *frames: Any, **options: Any) -> NoReturn:
+        """Refused, in segments or not: which labels are seen is decided row by row."""
+        raise ConfigurationError(
+            f"{type(self).__name__} decides row by row which labels are seen, and cannot replay "
+            "frames, whole or in segments. Call learn_one(row, y) for every row, or replay the "
+            "model by itself where all labels are seen."
+        )
 
     def regret(self) -> RegretTable:
         """An estimate from the explored rounds, each standing for its block; payments included."""

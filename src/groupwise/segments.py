@@ -247,18 +247,17 @@ def _passed(
         gamma: min((x for x in parts.ridges if x.forgetting == gamma), key=lambda x: x.penalty)
         for gamma in gammas
     }
-    leaning: dict[int, dict[float, tuple[Factor, Vector, int]]] = {}
+    leaning: dict[int, dict[float, tuple[_Steady, Vector, int]]] = {}
     for group, one in zip(awake.tolist(), sums, strict=True):
         for gamma, own in one.items():
             chosen = beginnings.multiples_for(own, least[gamma], parameters)
             if chosen is not None:
-                leaning.setdefault(group, {})[gamma] = Factor(own.width), *chosen
+                leaning.setdefault(group, {})[gamma] = _Steady(own.width), *chosen
     if not leaning:
         return tuple(found)
     slots, left = np.full(segment.groups, -1, dtype=np.int32), weights.copy()
     factors, masses = np.array(gammas), np.zeros((weights.size, len(gammas)))
     features = dict(zip(awake.tolist(), (one[gammas[0]].features for one in sums), strict=True))
-    waiting: dict[tuple[int, float], tuple[Vector, Vector]] = {}
     for chunk in segment.chunks():
         work = Laid(chunk, segment.number, slots, [], segment.baseline)
         members = work.indptr, work.groups, work.weights, work.labels
@@ -273,22 +272,36 @@ def _passed(
             columns = np.full(int(features[group].max(initial=-1)) + 1, -1)
             columns[features[group]] = np.arange(features[group].size)
             for gamma, (factor, multiples, pivot) in leaning[group].items():
-                labels, matrix = np.empty(rows.size), np.zeros((rows.size, factor.right.size))
+                labels, matrix = np.empty(rows.size), np.zeros((rows.size, factor.width))
                 each = weighted[entries, gammas.index(gamma)]  # of all groups it would take long
                 lay_leaning(*work.cells, rows, each, columns, multiples, pivot, matrix, labels)
-                # Rows are folded in so many together wherever chunks end: to the last bit the same.
-                if (group, gamma) in waiting:
-                    both = zip(waiting[group, gamma], (matrix, labels), strict=True)
-                    matrix, labels = (np.concatenate(pair) for pair in both)
-                whole = labels.size - labels.size % TOGETHER
-                factor.add(matrix[:whole], labels[:whole])
-                waiting[group, gamma] = matrix[whole:], labels[whole:]
-    for (group, gamma), rest in waiting.items():
-        leaning[group][gamma][0].add(*rest)
+                factor.add(matrix, labels)
     for i, group in enumerate(awake.tolist()):
         for gamma, (factor, multiples, pivot) in leaning.get(group, {}).items():
-            found[i][gamma] = Apart(factor.matrix, factor.right, multiples, pivot)
+            found[i][gamma] = Apart(*factor.whole(), multiples, pivot)
     return tuple(found)
+
+
+class _Steady:
+    """A factor of rows, the same for whatever chunks these come in."""
+
+    def __init__(self, width: int) -> None:
+        self._factor = Factor(width)
+        self.width = self._factor.right.size
+        self._rows, self._labels = np.zeros((0, self.width)), np.zeros(0)
+
+    def add(self, rows: Vector, labels: Vector) -> None:
+        """Fold in rows, so many at a time; what is left over waits for more."""
+        rows, labels = np.concatenate([self._rows, rows]), np.concatenate([self._labels, labels])
+        whole = labels.size - labels.size % TOGETHER
+        self._factor.add(rows[:whole], labels[:whole])
+        self._rows, self._labels = rows[whole:], labels[whole:]
+
+    def whole(self) -> tuple[Vector, Vector]:
+        """The factor of all rows, and its labels."""
+        self._factor.add(self._rows, self._labels)
+        self._rows, self._labels = self._rows[:0], self._labels[:0]
+        return self._factor.matrix, self._factor.right
 
 
 def follow(parts: Parts, before: Beginnings, added: Added) -> Beginnings:

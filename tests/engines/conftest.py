@@ -1,4 +1,4 @@
-"""A Ray cluster that the tests of a process share: starting one takes seconds."""
+"""A Ray cluster that the tests of a file share: starting one takes seconds."""
 
 import logging
 
@@ -14,10 +14,11 @@ class Nodes:
     def have(self, count):
         """Add or remove nodes until there are so many."""
         while len(self.others) + 1 < count:
-            self.others.append(self.cluster.add_node(num_cpus=1, object_store_memory=STORE))
+            about = {"num_cpus": 1, "object_store_memory": STORE}
+            self.others.append(self.cluster.add_node(wait=False, **about))
         while len(self.others) + 1 > count:
             self.remove()
-        self.cluster.wait_for_nodes()
+        self.cluster.wait_for_nodes(PATIENT)
 
     def remove(self):
         """Take a node away without a word to anybody."""
@@ -25,9 +26,11 @@ class Nodes:
 
 
 STORE = 120_000_000
+PATIENT = 300.0
+"""Seconds for nodes to come and to go: the machine may be busy."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def nodes():
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster

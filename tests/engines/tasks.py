@@ -23,6 +23,14 @@ def fail(value):
     raise ZeroDivisionError(value)
 
 
+def threads():
+    """How many threads each library of linear algebra has."""
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import threadpool_info
+
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+
 def once_killed(marker, function, *arguments):
     """Call a function; but the worker that begins this for the first time is killed."""
     try:

@@ -21,11 +21,13 @@ from tests.engines.test_ray import people
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.xdist_group("ray"),
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are not listed"),
 ]
 ROOT = Path(__file__).parents[2]
 LONG = 300.0
 """Seconds after which a process is taken to hang."""
+TURNS = 3
 
 
 def free_ports(count):
@@ -48,16 +50,27 @@ def tree(process):
 
 
 class Head:
-    """A head node of two CPUs that only who has its token may use."""
+    """A head node of two CPUs that only who has its token may use.
 
-    def __init__(self, folder):
+    It waits so many seconds for a client's server, twice as long as by default.
+    """
+
+    def __init__(self, folder, seconds=60):
         pytest.importorskip("ray")
+        for place in range(TURNS):
+            if self.starts(folder / str(place), seconds):
+                return
+        pytest.fail("Ray does not start.")
+
+    def starts(self, folder, seconds):
+        """Start on ports that are free; somebody else may take one meanwhile."""
         self.port, client = free_ports(2)
         self.address = f"ray://127.0.0.1:{client}"
         self.own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
             **self.own,
+            "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": str(seconds),
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         }
         start = f"start --head --block --port={self.port} --ray-client-server-port={client}"
@@ -71,12 +84,12 @@ class Head:
             stderr=subprocess.DEVNULL,
         )
         until = time.monotonic() + LONG
-        while True:
-            assert self.process.poll() is None
-            assert time.monotonic() < until
+        while time.monotonic() < until and self.process.poll() is None:
             with suppress(OSError), socket.create_connection(("127.0.0.1", client), 1.0):
-                return
+                return True
             time.sleep(0.2)
+        self.kill()
+        return False
 
     def start(self, *arguments, **more):
         """A driver, which is no part of the cluster."""
@@ -95,6 +108,16 @@ class Head:
             _, said = process.communicate(timeout=LONG)
         lines = [one for one in said.splitlines() if "compiling its kernels" not in one]
         return process.returncode, lines
+
+    def servers(self):
+        """The processes that it has started for clients."""
+        found = []
+        for one in tree(self.process):
+            with suppress(OSError):
+                words = Path(f"/proc/{one}/cmdline").read_bytes().split(b"\0")
+                if b"ray.util.client.server" in words and b"--mode=specific-server" in words:
+                    found.append(one)
+        return found
 
     def kill(self):
         """The head and all that it has started, without a word to anybody."""
@@ -123,11 +146,12 @@ def folder():
 
 
 @pytest.fixture
-def head(folder, tmp_path_factory):
+def head(request, folder, tmp_path_factory):
     """One at a time on a machine: for their clients' servers all heads take the same ports."""
+    seconds = getattr(request, "param", 60)
     with (tmp_path_factory.getbasetemp().parent / "one-head").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
-        head = Head(folder)
+        head = Head(folder, seconds)
         yield head
         head.stop()
 
@@ -173,6 +197,24 @@ def test_a_client(head, files, tmp_path):
     assert "Row 1300 of" in said[0]
     assert "the label is missing" in said[0]
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("head", [20], indirect=True)
+def test_a_server_that_hangs(head, tmp_path):
+    """The first that the head starts for a client: another is asked for, without a word."""
+    stopped: list[int] = []
+    with head.start("replay", head.address, tmp_path) as process:
+        until = time.monotonic() + LONG
+        while not stopped:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < until
+            stopped = head.servers()
+            time.sleep(0.05)
+        os.kill(stopped[0], signal.SIGSTOP)
+        _, said = process.communicate(timeout=LONG)
+    assert process.returncode == 0, said
+    assert [one for one in said.splitlines() if "compiling its kernels" not in one] == []
+    assert (tmp_path / "model.gw").is_file()
 
 
 def test_a_token_that_is_missing(head, files, tmp_path):

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import groupwise as gw
 from groupwise.engines import checked_engine, each, opened
@@ -31,6 +32,19 @@ def test_a_map_keeps_the_order(jobs):
         assert engine.get(engine.submit(tasks.add, one, one)) == 18
         with pytest.raises(LabelError, match="row 7: 5 is no label"):
             engine.get(engine.submit(tasks.double, engine.submit(tasks.refuse, 5)))
+
+
+def test_linear_algebra_has_one_thread():
+    """In tasks; and whoever comes out last gives back what there was."""
+    with threadpool_limits(2, user_api="blas"):
+        before = tasks.threads()
+        with opened("local", 2) as engine:
+            other = opened("local", 2)
+            other.__enter__()
+            assert {*engine.get(engine.submit(tasks.threads))} == {1}
+        assert {*tasks.threads()} == {1}
+        other.__exit__(None, None, None)
+        assert tasks.threads() == before
 
 
 def test_an_engine_that_is_given_stays_open():

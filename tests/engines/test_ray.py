@@ -3,6 +3,7 @@
 import json
 import os
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,13 +14,15 @@ from groupwise.engines import each, opened
 from groupwise.engines.fingerprint import fingerprint
 from groupwise.engines.ray import RayEngine
 from groupwise.errors import DataError, EngineError, LabelError
+from groupwise.files.audit import audit
+from groupwise.files.by import Job, run_by
 from groupwise.files.plan import planned
 from groupwise.files.run import run_in_segments
 from groupwise.files.segments import Asked
 from tests.engines import tasks
 from tests.engines.conftest import STORE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 ROWS, SEGMENT = 6_000, 500
 
@@ -80,6 +83,10 @@ def files(tmp_path_factory):
     return folder
 
 
+PLAIN = {"features": "age, size, city", "hinges": False}
+"""Settings without makers, so that segments are read at once."""
+
+
 def run_files(files, out, engine, **settings):
     with planned(f"file://{files}/*.parquet", target="pay", **settings) as (found, plan):
         run_in_segments(found, plan, out, Asked(SEGMENT, engine), progress=False)
@@ -97,7 +104,7 @@ def test_nodes(nodes, expected, tmp_path, count):
 @pytest.mark.parametrize("makers", [True, False])
 def test_files(nodes, files, tmp_path, makers):
     """With makers, whose state is carried along, and without."""
-    settings = {} if makers else {"features": "age, size, city", "hinges": False}
+    settings = {} if makers else PLAIN
     found = run_files(files, tmp_path / "ray", "ray", **settings)
     assert len(found[0]) == ROWS // SEGMENT
     assert found == run_files(files, tmp_path / "local", "local", **settings)
@@ -139,6 +146,70 @@ def test_a_node_is_lost(nodes, expected, tmp_path):
     with opened("ray") as engine:
         assert engine.workers == 3
         assert replayed(tmp_path, tasks.Around(engine, before)) == expected
+
+
+@pytest.fixture(scope="module")
+def expected_files(files, tmp_path_factory):
+    return run_files(files, tmp_path_factory.mktemp("local") / "out", "local", **PLAIN)
+
+
+@pytest.mark.parametrize("killed", ["read", "scout", "advance", "encode", "write"])
+def test_kills_amid_files(nodes, files, expected_files, tmp_path, killed):
+    """kill -9 of the worker that reads or writes files."""
+    seen = []
+
+    def before(function):
+        seen.append(function.__name__)
+        again = function.__name__ == killed and seen.count(killed) in (3, 8)
+        return str(tmp_path / f"{killed}-{seen.count(killed)}") if again else None
+
+    with opened("ray") as engine:
+        around = tasks.Around(engine, before)
+        assert run_files(files, tmp_path / "out", around, **PLAIN) == expected_files
+    assert len([*tmp_path.glob(f"{killed}-*")]) == 2
+    assert [*(tmp_path / "out" / "predictions").glob(".*")] == []
+
+
+def test_a_node_is_lost_amid_files(nodes, files, expected_files, tmp_path):
+    nodes.have(3)
+    seen = []
+
+    def before(function):
+        seen.append(function.__name__)
+        if function.__name__ == "write" and seen.count("write") == 8:
+            nodes.remove()
+
+    with opened("ray") as engine:
+        around = tasks.Around(engine, before)
+        assert run_files(files, tmp_path / "out", around, **PLAIN) == expected_files
+    assert len(nodes.others) == 1
+
+
+def test_a_model_for_every_value(nodes, files, tmp_path):
+    found = []
+    for engine in ("local", "ray"):
+        out, asked = tmp_path / engine, {"target": "pay", **PLAIN}
+        done = run_by(Job((f"{files}/*.parquet",), None, asked, "sex", out, None), engine, print)
+        assert [one.value for one in done] == people()["sex"].unique(maintain_order=True).to_list()
+        folders = [out / one.folder for one in done]
+        texts = [json.loads((one / "regret.json").read_text("utf-8"))["rows"] for one in folders]
+        found.append((texts, [(one / "predictions.csv").read_bytes() for one in folders]))
+    assert found[0] == found[1]
+
+
+def test_an_audit(nodes, files):
+    found = []
+    for engine in ("local", "ray"):
+        about: dict[str, Any] = {"target": "pay", "predictions": ["size"]}
+        with planned(f"{files}/*.parquet", **about) as (scanned, plan):
+            (table,) = audit(scanned, plan, Asked(SEGMENT, engine), progress=False).values()
+        found.append(table.rows)
+    assert found[0] == found[1]
+
+
+def test_workers_have_one_thread_of_linear_algebra(nodes):
+    with opened("ray") as engine:
+        assert {*engine.get(engine.submit(tasks.threads))} == {1}
 
 
 def test_a_map(nodes):

@@ -58,6 +58,7 @@ def test_synthetic(tmp_path, experiment):
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("ray")
 def test_ray_gives_the_same_files(shared_data, insurance, tmp_path):
     pytest.importorskip("ray")
     for engine in ("local", "ray"):

@@ -1,8 +1,10 @@
 """The regret table, of all groups or of the largest."""
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import groupwise as gw
+from groupwise.regret import hindsight
 
 
 @pytest.fixture(scope="module")
@@ -30,3 +32,18 @@ def test_names_of_groups_features_and_fields(model):
     model.feature_names.clear()
     assert len(model.group_names) == 5
     assert len(model.feature_names) == 6
+
+
+def test_linear_algebra_has_one_thread(model, monkeypatch):
+    """Of many small problems its own threads only get in the way, and more so on a busy machine."""
+    found: set[int] = set()
+    plain = hindsight._directions
+
+    def directions(*arguments):
+        found.update(x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas")
+        return plain(*arguments)
+
+    monkeypatch.setattr(hindsight, "_directions", directions)
+    with threadpool_limits(2, user_api="blas"):
+        model.regret()
+    assert found == {1}

@@ -5,11 +5,10 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from groupwise.engines.local import LocalEngine
 from groupwise.errors import ConfigurationError
 from groupwise.protocols import Engine
+from groupwise.regret.threads import one_thread
 from groupwise.stream import job_count
 
 __all__ = ["LOCAL", "RAY", "LocalEngine", "checked_engine", "each", "opened"]
@@ -38,7 +37,7 @@ def opened(engine: str | Engine | None, jobs: int | None = None) -> Iterator[Eng
     """
     if engine is None or engine == LOCAL:
         # Many small problems at a time: the linear algebra's own threads only get in the way.
-        with threadpool_limits(1, user_api="blas"), LocalEngine(job_count(jobs)) as local:
+        with one_thread(), LocalEngine(job_count(jobs)) as local:
             yield local
     elif not isinstance(engine, str):
         yield engine
