@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import groupwise as gw
 from groupwise.errors import GroupError
 from groupwise.groups import Group, Groups, by, cut, pairs, weight, where
 
@@ -169,3 +170,8 @@ def test_algebra_laws(x: float, y: float, z: float) -> None:
 def test_bad_declarations(make: Any, message: str) -> None:
     with pytest.raises(GroupError, match=message):
         make()
+
+
+def test_a_column_is_no_declaration():
+    with pytest.raises(GroupError, match=r"'sex' is not a group declaration. Use by\('sex'\), cut"):
+        gw.Groupwise(["sex"])

@@ -47,3 +47,12 @@ def test_linear_algebra_has_one_thread(model, monkeypatch):
     with threadpool_limits(2, user_api="blas"):
         model.regret()
     assert found == {1}
+
+
+def test_a_group_that_is_not_there():
+    model = gw.Groupwise([gw.by("sex")])
+    with pytest.raises(KeyError, match="no group 'sex=f' in this table. It has none"):
+        model.regret()["sex=f"]
+    model.learn_one({"sex": "f"}, 0.4)
+    with pytest.raises(KeyError, match="no group 'sex' in this table. Its groups are .*sex=f"):
+        model.regret()["sex"]

@@ -395,7 +395,8 @@ def check_parts(parts: Iterable[object], closing: str = "") -> None:
     """Check that these are declarations, and closed where the sign around them needs that."""
     for part in parts:
         if not isinstance(part, Group):
-            raise GroupError(f"{part!r} is not a group declaration. Use by, cut, where, ...")
+            hint = f"by({part!r}), " if isinstance(part, str) else "by, "
+            raise GroupError(f"{part!r} is not a group declaration. Use {hint}cut, where, ...")
         if closing and part.is_open:
             raise GroupError(
                 f"{closing} cannot be used on {part!r}: its groups are not known until the rows "

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, ClassVar, cast
 
@@ -10,6 +11,8 @@ from groupwise.errors import ConfigurationError
 
 WIDEST = 1e7
 """From here on figures are shown with an exponent."""
+NEAR = 3
+"""So many groups are named where one is asked for that is not there."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +45,10 @@ class Printed:
     def __getitem__(self, group: str) -> dict[str, Any]:
         """The row of the group of this name; of the first, where several have it."""
         by_name: dict[str, dict[str, Any]] = {row["group"]: row for row in reversed(self.rows)}
+        if group not in by_name:
+            near = get_close_matches(str(group), by_name, NEAR, 0.0)
+            known = f"Its groups are called like {', '.join(near)}." if near else "It has none."
+            raise KeyError(f"There is no group {group!r} in this table. {known}")
         return by_name[group]
 
     def to_frame(self, backend: str | None = None) -> Any:
