@@ -174,4 +174,4 @@ def test_bad_declarations(make: Any, message: str) -> None:
 
 def test_a_column_is_no_declaration():
     with pytest.raises(GroupError, match=r"'sex' is not a group declaration. Use by\('sex'\), cut"):
-        gw.Groupwise(["sex"])
+        gw.Groupwise(["sex"])  # type: ignore[list-item]

@@ -51,8 +51,8 @@ def test_linear_algebra_has_one_thread(model, monkeypatch):
 
 def test_a_group_that_is_not_there():
     model = gw.Groupwise([gw.by("sex")])
-    with pytest.raises(KeyError, match="no group 'sex=f' in this table. It has none"):
+    with pytest.raises(KeyError, match=r"no group 'sex=f' in this table\. It has none"):
         model.regret()["sex=f"]
     model.learn_one({"sex": "f"}, 0.4)
-    with pytest.raises(KeyError, match="no group 'sex' in this table. Its groups are .*sex=f"):
+    with pytest.raises(KeyError, match=r"no group 'sex' in this table\. Its groups are .*sex=f"):
         model.regret()["sex"]
