@@ -65,6 +65,7 @@ def test_the_overhead_is_a_constant(low, high):
             assert item["aggregator"] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_overhead_is_tight():
     """The group with little prior mass is right, the other wrong: it is owed nearly ln(1/q)/η."""
     tiny = 1e-9

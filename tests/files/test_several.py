@@ -196,7 +196,8 @@ def test_what_segments_cannot(tmp_path, settings, said):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("jobs", [2, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [2, 1])
 def test_segments_of_files(tmp_path, jobs):
     """Against the run without segments: predictions to 1e-8 of the range; the same for any jobs."""
     parts = cut(tmp_path)
@@ -577,6 +578,7 @@ def listing(out):
     return sorted(str(one.relative_to(out)) for one in out.rglob("*") if one.is_file())
 
 
+@pytest.mark.slow
 def test_a_folder_holds_the_predictions_of_one_run(tmp_path):
     """Whatever ran there before; and what others have put there stays."""
     out, data = tmp_path / "out", written(people(600), tmp_path / "a.csv")

@@ -37,7 +37,7 @@ def printed(table: Table, width: int) -> str:
     return text.getvalue()
 
 
-@pytest.mark.parametrize("name", few(STUDIES, 2))
+@pytest.mark.parametrize("name", few(STUDIES, 1))
 def test_small_versions_write_tables_figures_and_a_page(name: str, tmp_path: Path) -> None:
     seeds = 1 if name != "enumeration" else None
     if name == "enumeration":
