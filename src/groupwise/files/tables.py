@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from groupwise.files.text import amount, quoted, shown
+from groupwise.files.text import LONGEST, amount, quoted, shown
 from groupwise.files.units import Scale, label_unit, squared
 from groupwise.groups import ALWAYS_ON
 from groupwise.protocols import BRACKET
@@ -73,7 +73,7 @@ def is_fitted(row: Row) -> bool:
     return bool(row.get("few_rows"))
 
 
-def title_of(group: str, longest: int = NAME) -> str:
+def title_of(group: str, longest: int = LONGEST) -> str:
     """A group's name as people read it; a long one without its middle.
 
     >>> title_of("health=excellent & limitation=no", 24)
