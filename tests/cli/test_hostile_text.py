@@ -55,6 +55,7 @@ def test_report(finished):
 
 def test_terminal(finished):
     *_, result = finished
+    assert result.stdout.startswith("# Settings of this run, its features proposed; keep them in")
     for value in (SCRIPT, LINES):  # what is no terminal has room for the whole of long names
         assert title_of(f"{COLUMN}={value}", UNLIMITED) in result.stdout
     assert SCRIPT[:8] in result.stdout
