@@ -115,6 +115,20 @@ def test_names_are_shortened_first_and_columns_spared_next(groups):
     assert "Groups: regret, visits²" in apart
 
 
+def test_what_comes_after_all_headings_is_in_the_last_table(groups):
+    text = printed(groups, 70)
+    assert text.count("status") == 1
+    assert text.index("status") > text.index("Groups: regret")
+
+
+def test_columns_are_spared_one_by_one(groups):
+    columns = list(groups.columns)
+    columns[1] = columns[1]._replace(spare=True)
+    table = dataclasses.replace(groups, columns=tuple(columns), note="A note.")
+    assert "A note. There is no room for a priori." in printed(table, 92)
+    assert "A note. There is no room for rounds and a priori." in printed(table, 82)
+
+
 def test_names_that_would_look_alike_stay_whole(groups):
     names = [f"{'a' * 40}{i}{'b' * 40}" for i in range(3)]
     rows = tuple((Cell(name), *row[1:]) for name, row in zip(names, groups.rows, strict=True))

@@ -138,11 +138,11 @@ class Nats(Measure):
         if len(self.classes) == 2:
             name = f"{shown(self.classes[1], 16)}, %"
             told = fixed(100.0 * shares[1], 1) if shares else "–"
-            column = Column(name)
+            column = Column(name, spare=True)
         else:
             most = int(np.argmax(shares)) if shares else 0
             told = f"{shown(self.classes[most], 16)} {shares[most]:.0%}" if shares else "–"
-            column = Column("most frequent", numeric=False)
+            column = Column("most frequent", numeric=False, spare=True)
         return [
             (column, told),
             (Column("base rate", self.heading(Scale())), fixed(self.base_rate(row), 4)),

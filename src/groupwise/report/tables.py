@@ -42,8 +42,8 @@ PAIR = ("mean", "std")
 class Column(NamedTuple):
     """A column's heading, and the wider heading that it stands under, if any.
 
-    Where a terminal has too little room, text that ``wraps`` goes on in the next line, and a column
-    that is ``spare`` is left out.
+    Where a terminal has too little room, text that ``wraps`` goes on in the next line, and columns
+    that are ``spare`` are left out, the last of them first.
     """
 
     title: str
@@ -92,22 +92,33 @@ class Table:
         ]
 
     def by_span(self) -> "list[Table]":
-        """A narrower table for each wider heading, with the columns that stand under none."""
+        """A narrower table for each wider heading, with the columns that stand under none.
+
+        Those that come after all headings are in the last table alone.
+        """
         wider = list(dict.fromkeys(column.span for column in self.columns if column.span))
-        return [self._only(f"{self.title}: {span}", {"", span}) for span in wider] or [self]
+        end = max((i for i, column in enumerate(self.columns) if column.span), default=0) + 1
+        found = []
+        for span in wider:
+            until = len(self.columns) if span == wider[-1] else end
+            kept = [i for i in range(until) if self.columns[i].span in ("", span)]
+            found.append(replace(self.of_columns(kept), title=f"{self.title}: {span}"))
+        return found or [self]
 
     def without(self, span: str) -> "Table":
         """The table without the columns of one wider heading."""
-        return self._only(self.title, {column.span for column in self.columns} - {span})
+        return self.of_columns([i for i, one in enumerate(self.columns) if one.span != span])
 
-    def without_spare(self) -> "Table":
-        """The table without the columns that can be spared, which its note names."""
-        spared = [column.title for column in self.columns if column.spare]
-        if not spared:
-            return self
-        kept = [i for i, column in enumerate(self.columns) if not column.spare]
-        said = f"{self.note} There is no room for {', '.join(spared)}.".lstrip()
-        return replace(self.of_columns(kept), note=said)
+    def sparing(self) -> "Iterator[Table]":
+        """The table, then without columns that can be spared, one by one; its note names them."""
+        yield self
+        spare = [i for i, column in enumerate(self.columns) if column.spare]
+        for first in reversed(range(len(spare))):
+            gone = spare[first:]
+            kept = [i for i in range(len(self.columns)) if i not in gone]
+            names = " and ".join(self.columns[i].title for i in gone)
+            said = f"{self.note} There is no room for {names}.".lstrip()
+            yield replace(self.of_columns(kept), note=said)
 
     def of_columns(self, kept: Sequence[int]) -> "Table":
         """The table of these columns alone."""
@@ -115,10 +126,6 @@ class Table:
         return replace(
             self, columns=columns, rows=tuple(tuple(row[i] for i in kept) for row in self.rows)
         )
-
-    def _only(self, title: str, spans: set[str]) -> "Table":
-        kept = [i for i, column in enumerate(self.columns) if column.span in spans]
-        return replace(self.of_columns(kept), title=title)
 
 
 def number(value: float, decimals: int = 2, signed: bool = False) -> str:
@@ -194,14 +201,14 @@ def fitted(table: Table, width: int) -> list[Table]:
     Names in the first column are shortened first, then columns left out that can be spared, then
     there is a table for each wider heading, or for as many columns as there is room for.
     """
-    for whole in (table, table.without_spare()):
+    for whole in table.sparing():
         found = _shortened(whole, width, SHORT)
         if found is not None:
             return [found]
     parts = table.by_span()
     if len(parts) > 1:
         return [one for part in parts for one in fitted(part, width)]
-    return _by_columns(table.without_spare(), width)
+    return _by_columns(whole, width)
 
 
 def _by_columns(table: Table, width: int) -> list[Table]:
