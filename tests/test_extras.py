@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from groupwise.extras import EXTRAS
+from groupwise.extras import EXTRAS, installing
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -103,7 +103,7 @@ print(table, table._repr_html_(), len(table.to_frame({package!r})))
         run = without(OPTIONAL, f"import groupwise.errors\n{code}")
         last = run.stderr.splitlines()[-1]
         assert last.startswith("groupwise.errors.MissingPackageError: ")
-        assert last.endswith(f" needs {package}: pip install 'groupwise[{extra}]'.")
+        assert last.endswith(f" needs {package}: {installing(extra)}.")
 
     def test_the_error_is_one_of_ours_and_of_python(self):
         from groupwise.errors import ConfigurationError, MissingPackageError
@@ -131,7 +131,20 @@ class TestTheCommandLine:
         assert run.stdout == ""
         assert len(run.stderr.splitlines()) == 1
         assert run.stderr.startswith("groupwise: The command line needs ")
-        assert run.stderr.endswith(": pip install 'groupwise[cli]'.\n")
+        assert run.stderr.endswith(f": {installing('cli')}.\n")
+
+    @pytest.mark.parametrize(
+        ("command", "extras", "package"),
+        [("serve", "cli,serve", "uvicorn"), ("reproduce", "cli,paper", "joblib")],
+    )
+    def test_a_command_asks_for_all_that_it_needs_at_once(self, command, extras, package):
+        code = f"sys.argv[1:] = [{command!r}]; from groupwise.__main__ import main; main()"
+        run = without(OPTIONAL, code)
+        assert run.returncode == 2
+        assert len(run.stderr.splitlines()) == 1
+        assert "typer" in run.stderr
+        assert package in run.stderr
+        assert run.stderr.endswith(f": {installing(extras)}.\n")
 
     def test_a_command_without_another_extra_does_too(self, tmp_path):
         words = ["reproduce", "synthetic-mean", "--out", str(tmp_path / "out")]
@@ -139,7 +152,7 @@ class TestTheCommandLine:
         run = without(["joblib"], code)
         assert run.returncode == 2
         line = run.stderr.splitlines()[-1]
-        assert line == "groupwise: This command needs joblib: pip install 'groupwise[paper]'."
+        assert line == f"groupwise: This command needs joblib: {installing('paper')}."
         assert "Traceback" not in run.stderr
 
     def test_the_script_is_what_python_runs(self):

@@ -2,13 +2,18 @@
 
 import sys
 
+FURTHER = {"serve": "serve", "token": "serve", "reproduce": "paper"}
+"""The extra that a command needs besides that of the command line."""
+
 
 def main() -> None:
     """Run the command line; without the packages it needs, say in one line what to install."""
     try:
         from groupwise.extras import missing_from
 
-        missing = missing_from("cli", "The command line")
+        further = FURTHER.get(sys.argv[1]) if sys.argv[1:] else None
+        extras = ("cli",) if further is None else ("cli", further)
+        missing = missing_from(extras, "The command line")
         if missing:
             print(f"groupwise: {missing}", file=sys.stderr)
             raise SystemExit(2)  # as after any command that cannot be carried out

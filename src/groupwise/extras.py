@@ -1,6 +1,6 @@
 """The packages that only some uses need, and the extra of groupwise that brings each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 
@@ -45,11 +45,26 @@ def needed_by(what: str) -> Iterator[None]:
         raise
 
 
-def missing_from(extra: str, what: str) -> str | None:
-    """What to install before ``what`` can be used; None where all of the extra is there."""
-    missing = [package for package in EXTRAS[extra] if find_spec(package) is None]
-    return _advice(what, missing, extra) if missing else None
+def missing_from(extras: Sequence[str], what: str) -> str | None:
+    """What to install before ``what`` can be used; None where all of the first extra is there."""
+    missing = {
+        extra: [package for package in EXTRAS[extra] if find_spec(package) is None]
+        for extra in extras
+    }
+    if not missing[extras[0]]:
+        return None
+    wanted = ",".join(extra for extra in extras if missing[extra])
+    return _advice(what, [package for found in missing.values() for package in found], wanted)
+
+
+def installing(extra: str) -> str:
+    """The command that installs an extra, wherever groupwise came from.
+
+    >>> installing("cli")
+    "pip install 'groupwise[cli]', or '.[cli]' in the checkout"
+    """
+    return f"pip install 'groupwise[{extra}]', or '.[{extra}]' in the checkout"
 
 
 def _advice(what: str, packages: list[str], extra: str) -> str:
-    return f"{what} needs {', '.join(packages)}: pip install 'groupwise[{extra}]'."
+    return f"{what} needs {', '.join(packages)}: {installing(extra)}."

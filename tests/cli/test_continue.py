@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -56,6 +57,17 @@ def test_learn_goes_on_bit_for_bit(halves):
     assert later == succeed("predict", halves / "out" / "model.gw", halves / "first.csv").stdout
 
 
+def test_a_dash_is_standard_output(halves, monkeypatch):
+    monkeypatch.chdir(halves)
+    snapshot = halves / "half" / "model.gw"
+    told = succeed("predict", snapshot, "second.csv").stdout
+    result = succeed("predict", snapshot, "second.csv", "--out", "-")
+    assert (result.stdout, result.stderr) == (told, "")
+    assert tomllib.loads(succeed("init", "second.csv", "--out", "-").stdout)["target"] == "pay"
+    assert "give --out a name" in refused("learn", snapshot, "second.csv", "--out", "-")
+    assert not (halves / "-").exists()
+
+
 def test_predict_changes_nothing_and_needs_no_label(halves):
     snapshot = halves / "half" / "model.gw"
     before = snapshot.read_bytes()
@@ -93,7 +105,13 @@ def test_what_goes_wrong_leaves_the_old_snapshot(halves):
     assert "Row 1 of" in refused("learn", snapshot, text)
     assert "'age'" in refused("predict", snapshot, text)
     absent = write_rows(halves / "absent.csv", HEADER[1:], [row[1:] for row in people(3)])
-    assert "no column 'sex' that the model reads" in refused("learn", snapshot, absent)
+    message = refused("learn", snapshot, absent)
+    assert "no column 'sex' that the model reads" in message
+    assert "It has: 'city', 'age', 'pay'." in message
+    message = refused(
+        "learn", snapshot, write_rows(halves / "new.csv", HEADER[:3], [("f", "n", 3)])
+    )
+    assert "no column 'pay' for the label. It has: 'sex', 'city', 'age'." in message
     assert snapshot.read_bytes() == before
     assert {path.name for path in snapshot.parent.iterdir()} >= {"model.gw"}
     assert not [path for path in snapshot.parent.iterdir() if path.name.startswith(".")]

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from groupwise.files.tables import NARROW_NAME, title_of
+from groupwise.files.tables import title_of
+from groupwise.report.tables import UNLIMITED
 from tests.cli.commands import predictions_of, regret_of, succeed, write_rows
 from tests.html import without_script
 
@@ -54,8 +55,9 @@ def test_report(finished):
 
 def test_terminal(finished):
     *_, result = finished
-    for value in (SCRIPT, LINES):  # the middle of long names is left out
-        assert title_of(f"{COLUMN}={value}", NARROW_NAME) in result.stdout
+    assert result.stdout.startswith("# Settings of this run, its features proposed; keep them in")
+    for value in (SCRIPT, LINES):  # what is no terminal has room for the whole of long names
+        assert title_of(f"{COLUMN}={value}", UNLIMITED) in result.stdout
     assert SCRIPT[:8] in result.stdout
     assert "[bold red]loud[/]" in result.stdout
     assert "\x1b" not in result.stdout

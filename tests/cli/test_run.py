@@ -41,6 +41,7 @@ def test_all_outputs_and_nothing_else(finished):
     assert str((out / "report.html").resolve()) in result.stdout
     assert "rows/s" in result.stdout
     assert "Worst group: " in result.stdout
+    assert result.stdout.startswith("# Proposed from the columns; keep it in a file")
 
 
 @pytest.mark.slow
@@ -227,6 +228,26 @@ def test_help_says_what_there_is():
     text = invoke("run", "--help").stdout
     for option in ("--target", "--groups", "--features", "--order", "--range", "--config", "--out"):
         assert option in text
+
+
+def test_help_in_80_columns_is_whole_and_names_arguments_plainly():
+    from typer.testing import CliRunner
+
+    from groupwise.cli import COMMANDS, app
+
+    def help_of(*command):
+        narrow = {"COLUMNS": "80", "TERMINAL_WIDTH": "80"}
+        return CliRunner().invoke(app, [*command, "--help"], "", narrow, prog_name="gw").output
+
+    assert "...\n" not in help_of().partition("Commands:")[2]
+    for name in COMMANDS:
+        assert not {*"<{}"} & {*help_of(name).replace("<=", "")}, name
+    usages = {name: help_of(name).splitlines()[0].partition("[OPTIONS]")[2] for name in COMMANDS}
+    assert usages["run"] == " DATA..."
+    assert usages["predict"] == " MODEL ROWS"
+    assert usages["serve"] == ""
+    assert usages["token"] == " create|list|revoke [NAME]"
+    assert usages["reproduce"] == " [EXPERIMENT...]"
 
 
 @pytest.mark.slow

@@ -62,6 +62,8 @@ def test_a_snapshot_is_asked_for_the_last_rounds(finished):
     assert {row["group"]: row["length"] for row in told["rows"]} == lengths
     shown = succeed("regret", out / "model.gw", "--last", LAST).stdout
     assert f"covers the last {LAST} of a group" in " ".join(shown.split())
+    assert told["a_priori"] == "a_priori is not known for stretches."
+    assert told["a_priori"] in shown
 
 
 def test_the_model_goes_on_with_them(finished, tmp_path):

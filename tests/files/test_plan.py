@@ -50,7 +50,7 @@ def test_text_and_few_valued_columns_are_groups_and_the_rest_features(found):
         "city": "text",
     }
     assert made.task.loss == Square(0.0, 12.0)
-    assert made.proposed
+    assert made.proposed == ("groups", "features")
     assert "Column 'name' is left out: it has 200 different texts" in made.warnings[0]
     assert "Column 'gap' has 23 missing values" in made.warnings[1]
     assert "'gap missing'" in made.warnings[1]

@@ -1,6 +1,7 @@
 """Tables in a terminal, in LaTeX, as JSON and CSV; text from data is never taken for markup."""
 
 import csv
+import dataclasses
 import io
 import json
 from typing import Any
@@ -11,6 +12,7 @@ from groupwise.report.tables import (
     Cell,
     Column,
     Table,
+    console,
     csv_text,
     escape,
     json_text,
@@ -59,11 +61,97 @@ def test_a_terminal_shows_text_as_it_is_and_aligns_figures(table):
 
 
 def test_a_narrow_terminal_gets_a_table_for_each_heading(table):
-    text = printed(table, 58)
+    text = printed(table, 44)
     assert "Title [bold]: Ours" in text
     assert "Title [bold]: Theirs" in text
-    assert text.count(HOSTILE) == 2
-    assert "…" not in text
+    assert text.count(HOSTILE[:12]) == 2
+    assert text.count(HOSTILE) == 0
+    assert text.count("14.00") == text.count("0.20") == 1
+
+
+NAMES = ("health=excellent & limitation=no", "health=excellent & limitation=yes", "sex=f")
+
+
+@pytest.fixture
+def groups():
+    figures = ("20,190", "4.294", "4.379", "−10,956", "−6,114", "1,233,540")
+    return Table(
+        "Groups",
+        (
+            Column("group", numeric=False),
+            Column("rounds"),
+            Column("groupwise", "error, visits"),
+            Column("single", "error, visits"),
+            Column("groupwise", "regret, visits²"),
+            Column("certificate", "regret, visits²"),
+            Column("a priori", "regret, visits²", spare=True),
+            Column("status", numeric=False),
+        ),
+        tuple((Cell(name), *map(Cell, figures), Cell("proved")) for name in NAMES),
+    )
+
+
+@pytest.mark.parametrize("width", range(30, 140, 3))
+def test_figures_are_never_cut(groups, width):
+    text = printed(groups, width)
+    assert max(map(len, text.splitlines())) <= width
+    told = text.replace("\n", " ").split()
+    for column, cell in zip(groups.columns[1:], groups.rows[0][1:], strict=True):
+        assert column.title in told or column.spare
+        assert cell.text in told or column.spare
+    assert text.count("sex=f") == sum(line.startswith("─") for line in text.splitlines())
+
+
+def test_names_are_shortened_first_and_columns_spared_next(groups):
+    wide, shorter, spared, apart = (printed(groups, width) for width in (112, 100, 92, 70))
+    assert NAMES[1] in wide
+    assert "1,233,540" in wide
+    assert "health=exc" in shorter
+    assert NAMES[1] not in shorter
+    assert "1,233,540" in shorter
+    assert "1,233,540" not in spared
+    assert "There is no room for a priori." in spared
+    assert "Groups: error, visits" in apart
+    assert "Groups: regret, visits²" in apart
+
+
+def test_what_comes_after_all_headings_is_in_the_last_table(groups):
+    text = printed(groups, 70)
+    assert text.count("status") == 1
+    assert text.index("status") > text.index("Groups: regret")
+
+
+def test_columns_are_spared_one_by_one(groups):
+    columns = list(groups.columns)
+    columns[1] = columns[1]._replace(spare=True)
+    table = dataclasses.replace(groups, columns=tuple(columns), note="A note.")
+    assert "A note. There is no room for a priori." in printed(table, 92)
+    assert "A note. There is no room for rounds and a priori." in printed(table, 82)
+
+
+def test_names_that_would_look_alike_stay_whole(groups):
+    names = [f"{'a' * 40}{i}{'b' * 40}" for i in range(3)]
+    rows = tuple((Cell(name), *row[1:]) for name, row in zip(names, groups.rows, strict=True))
+    text = printed(dataclasses.replace(groups, rows=rows), 80)
+    assert all(name in text for name in names)
+
+
+def test_a_heading_over_several_columns_is_one_text(groups):
+    line, below = printed(groups, 120).splitlines()[2:4]
+    assert " error, visits ─" in line
+    assert " regret, visits² ─" in line
+    start = below.index("groupwise")
+    assert start <= line.index("─") < line.index("error, visits") < below.index("single") + 6
+    assert len(line) == below.index("a priori") + len("a priori")
+
+
+def test_what_is_no_terminal_is_as_wide_as_the_table(groups, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    show(console(), groups)
+    text = capsys.readouterr().out
+    assert all(name in text for name in NAMES)
+    assert text.count("sex=f") == 1
+    assert "1,233,540" in text
 
 
 def test_spans(table):

@@ -2,7 +2,7 @@
 
 Their files import nothing but typer and the standard library at their top, and the rest inside the
 functions, so that ``groupwise --help`` answers at once. To add one, write the function and its line
-in ``COMMANDS``.
+in ``COMMANDS`` and ``IN_SHORT``.
 """
 
 import os
@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from groupwise.cli import data, reproduce, serve, snapshots, token
 from groupwise.cli.options import warn
@@ -30,6 +30,19 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "token": token.command,
     "reproduce": reproduce.command,
 }
+
+IN_SHORT = {
+    "run": "Predict a file row by row, learning; report regret by group.",
+    "init": "Propose groups and features for a file, as TOML to edit.",
+    "regret": "Show regret and certificate of every group of a snapshot.",
+    "predict": "Predict rows with a snapshot, which stays as it is.",
+    "learn": "Predict and learn further rows; write the snapshot anew.",
+    "compare": "Audit logged predictions of other models, by group.",
+    "serve": "Serve models over HTTP: predictions, labels, regret.",
+    "token": "Make, list and revoke the tokens of a service.",
+    "reproduce": "The paper's tables and figures, next to the published ones.",
+}
+"""What ``groupwise --help`` says of each: one line of 80 columns."""
 
 FAILED = 2
 """The exit code of a command that could not be carried out."""
@@ -77,6 +90,33 @@ def _options(
     del version
 
 
+class _Command(TyperCommand):
+    """A command whose help calls its arguments by their names alone: MODEL, DATA..., [NAME]."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What stands in the line of usage."""
+        arguments = [one for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        pieces = []
+        for argument in arguments:
+            name = f"{argument.metavar}{'...' * (argument.nargs != 1)}"
+            pieces.append(name if argument.required else f"[{name}]")
+        return ["[OPTIONS]", *pieces]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """What arguments and options are."""
+        records: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
+        for one in self.get_params(ctx):
+            found = one.get_help_record(ctx)
+            if found is not None:
+                is_argument = one.param_type_name == "argument"
+                name = str(one.metavar) if is_argument else found[0]
+                records[one.param_type_name].append((name, found[1]))
+        for kind, lines in records.items():
+            if lines:
+                with formatter.section(f"{kind.capitalize()}s"):
+                    formatter.write_dl(lines)
+
+
 class _Commands(TyperGroup):
     """The commands; what is wrong with their arguments is one line on standard error too."""
 
@@ -100,7 +140,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _name, _command in COMMANDS.items():
-    app.command(_name)(_guarded(_command))
+    app.command(_name, cls=_Command, short_help=IN_SHORT[_name])(_guarded(_command))
 
 
 def main() -> None:

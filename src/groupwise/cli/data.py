@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groupwise.cli.options import (
+    STANDARD_OUTPUT,
     AggregatorName,
     AggregatorsAt,
     By,
@@ -31,6 +32,7 @@ from groupwise.cli.options import (
     Positive,
     Preset,
     Segment,
+    SegmentAudited,
     SkipBad,
     TableName,
     Target,
@@ -129,7 +131,10 @@ def run(
     with planned(data, config, **options) as (found, plan):
         warn(*plan.warnings)
         if plan.proposed:
-            typer.echo("# Proposed from the columns; keep it in a file and give it with --config.")
+            said = "Proposed from the columns; keep it"
+            if len(plan.proposed) == 1:
+                said = f"Settings of this run, its {plan.proposed[0]} proposed; keep them"
+            typer.echo(f"# {said} in a file and give it with --config.")
             typer.echo(plan.toml())
         show_task(found, plan)
         if segment is None:
@@ -200,7 +205,9 @@ def init(
     windows: Windows = False,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.toml", help="Write it there, not to standard output."),
+        typer.Option(
+            metavar="FILE.toml", help="Write it there, not to standard output, which - is too."
+        ),
     ] = None,
 ) -> None:
     """Propose groups and features for a file, as TOML to edit and give to run --config.
@@ -233,7 +240,7 @@ def init(
     ) as (_, plan):
         notes = (*plan.notes, *plan.warnings)
     text = plan.toml(notes)
-    if out is None:
+    if out in (None, STANDARD_OUTPUT):
         typer.echo(text, nl=False)
         return
     write(out, text)
@@ -278,11 +285,13 @@ def compare(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Where compare.json and report.html go.", show_default=False
+            metavar="DIR",
+            help="Where compare.json and report.html go. Without it, nothing is written.",
+            show_default=False,
         ),
     ] = None,
     jobs: Jobs = None,
-    segment: Segment = None,
+    segment: SegmentAudited = None,
     engine: EngineName = "local",
 ) -> None:
     """Audit logged predictions: their regret on every group against the best model in hindsight.

@@ -10,10 +10,13 @@ if TYPE_CHECKING:
     from groupwise.files.run import Finished
     from groupwise.files.scan import Scan
 
+STANDARD_OUTPUT = Path("-")
+"""What --out is called where it is no file."""
+
 Data = Annotated[
     list[str],
     typer.Argument(
-        metavar="DATA...",
+        metavar="DATA",
         help="CSV, Parquet, Arrow or Feather, Excel, SQLite, JSON Lines or a JSON array, also "
         "packed as .gz, .zip, .xz, .zst or .bz2; - for standard input. Several files, patterns "
         "such as 'sales-*.parquet' and URLs are read one after another.",
@@ -38,6 +41,17 @@ EngineName = Annotated[
         metavar="ENGINE",
         help="Where segments are computed: local, ray, or the ray:// address of a cluster, whose "
         "nodes all see the files and --out.",
+    ),
+]
+SegmentAudited = Annotated[
+    int | None,
+    typer.Option(
+        "--segment",
+        metavar="ROWS",
+        min=1,
+        help="Audit the rows in segments of so many, which are added up in parallel, without "
+        "learning: see above. For labels that are numbers.",
+        show_default=False,
     ),
 ]
 By = Annotated[
@@ -132,16 +146,20 @@ PastText = Annotated[
     typer.Option(
         "--past",
         metavar="TEXT",
-        help="What of the label's past is a feature, such as 'store: time hour, time hour & "
-        "time weekday': of "
-        "which streams, and by which levels; all for that of the whole file, none for none. "
-        "Without it, proposed where --order is given and --features is not.",
+        help="Make features of earlier labels, such as 'store: time hour, time hour & time "
+        "weekday': of those of the row's store, and among them of those at its hour, and at its "
+        "hour on its weekday. all is for those of the whole file, none for none. Without it, "
+        "proposed where --order is given and --features is not. See docs/features.md.",
         show_default=False,
     ),
 ]
 NoHinges = Annotated[
     bool,
-    typer.Option("--no-hinges", help="Numbers do not bend: add no hinges at their quantiles."),
+    typer.Option(
+        "--no-hinges",
+        help="The effect of a number is a straight line. Without this option the line may bend at "
+        "quantiles of the number: see docs/features.md.",
+    ),
 ]
 Drop = Annotated[
     str | None,
@@ -267,7 +285,9 @@ NoIntercept = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(min=1, help="Threads; one per core by default.", show_default=False),
+    typer.Option(
+        metavar="THREADS", min=1, help="Threads; one per core by default.", show_default=False
+    ),
 ]
 Snapshot = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A snapshot, such as model.gw.", show_default=False)

@@ -29,19 +29,24 @@ def command(
     experiments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[EXPERIMENT…|all]",
+            metavar="EXPERIMENT",
             help="synthetic-mean, synthetic-min, synthetic-max, synthetic-permutation, medical, "
-            "adult, or all of them (the default). Beyond the paper's tables: routing, "
+            "adult, or all (the default). Beyond the paper's tables: routing, "
             "classification-transductive, classification-separator, lending, enumeration, "
             "ablation, rates, claims.",
             show_default=False,
         ),
     ] = None,
-    order: Annotated[Order, typer.Option(help="The order of the rows.")] = Order.both,
+    order: Annotated[
+        Order, typer.Option(metavar="shuffled|sorted|both", help="The order of the rows.")
+    ] = Order.both,
     seeds: Annotated[
         int | None,
         typer.Option(
-            min=1, help="How many seeds; all by default: the paper's ten.", show_default=False
+            metavar="SEEDS",
+            min=1,
+            help="How many seeds; all by default: the paper's ten.",
+            show_default=False,
         ),
     ] = None,
     data: Annotated[
@@ -57,27 +62,39 @@ def command(
     ] = Path("reproduction"),
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs at a time; one per core by default.", show_default=False),
+        typer.Option(
+            metavar="RUNS",
+            min=1,
+            help="Runs at a time; one per core by default.",
+            show_default=False,
+        ),
     ] = None,
     engine: Annotated[
-        str, typer.Option(help="local, ray, or the ray:// address of a cluster.")
+        str, typer.Option(metavar="ENGINE", help="local, ray, or the ray:// address of a cluster.")
     ] = "local",
     preset: Annotated[
-        str, typer.Option(help="paper, or recommended: what models have by default.")
+        str,
+        typer.Option(metavar="NAME", help="paper, or recommended: what models have by default."),
     ] = "paper",
     aggregator: Annotated[
         str | None,
-        typer.Option(help="adanormalhedge, specialists or prod.", show_default=False),
+        typer.Option(
+            metavar="NAME", help="adanormalhedge, specialists or prod.", show_default=False
+        ),
     ] = None,
     learner: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help="ridge, forward, recommended, or portfolio: four ridges on every group.",
             show_default=False,
         ),
     ] = None,
     intersections: Annotated[
-        int, typer.Option(min=1, max=2, help="2 adds the intersections of every two groups.")
+        int,
+        typer.Option(
+            metavar="1|2", min=1, max=2, help="2 adds the intersections of every two groups."
+        ),
     ] = 1,
     forward: Annotated[
         bool, typer.Option("--forward", help="Forward ridge; the same as --learner forward.")
@@ -85,6 +102,7 @@ def command(
     play: Annotated[
         Play | None,
         typer.Option(
+            metavar="sample|mean",
             help="Draw one expert and report the expected loss, or play the mean of the advice. "
             "Without it: sample with adanormalhedge, its own with specialists.",
             show_default=False,

@@ -13,12 +13,13 @@ def command(
         str,
         typer.Option(metavar="ADDRESS", help="Where to listen; beyond this machine with tokens."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port.")] = 8088,
+    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65535, help="The port.")] = 8088,
     snapshot_events: Annotated[
-        int, typer.Option(min=1, help="Take a snapshot after so many events.")
+        int, typer.Option(metavar="EVENTS", min=1, help="Take a snapshot after so many events.")
     ] = 100_000,
     snapshot_seconds: Annotated[
-        float, typer.Option(min=0.1, help="Take a snapshot after so many seconds.")
+        float,
+        typer.Option(metavar="SECONDS", min=0.1, help="Take a snapshot after so many seconds."),
     ] = 60.0,
     keep_log: Annotated[
         bool, typer.Option("--keep-log", help="Keep all events, also those before the snapshots.")

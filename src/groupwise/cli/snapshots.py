@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from groupwise.cli.options import (
+    STANDARD_OUTPUT,
     ExpertsHere,
     Ids,
     Jobs,
@@ -77,7 +78,10 @@ def predict(
     table: TableName = None,
     skip_bad: SkipBad = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Write there, not to standard output.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv", help="Write there, not to standard output, which - is too."
+        ),
     ] = None,
     url: Url = None,
     token: TokenText = None,
@@ -93,6 +97,7 @@ def predict(
     from groupwise.files import snapshots
     from groupwise.files.source import opened
 
+    out = None if out == STANDARD_OUTPUT else out
     with opened(rows, table, skip_bad) as source:
         if url is None:
             asked = snapshots.Further(target, expert or (), skip_bad)
@@ -144,6 +149,8 @@ def learn(
     from groupwise.files import snapshots
     from groupwise.files.source import opened
 
+    if out == STANDARD_OUTPUT:
+        raise ConfigurationError("A snapshot is a file: give --out a name, such as next.gw.")
     if url is not None:
         if out is not None or no_wait or jobs is not None or widen or skip_bad:
             raise ConfigurationError(

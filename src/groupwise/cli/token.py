@@ -16,9 +16,7 @@ def command(
     ],
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[NAME]", help="A name for a new token; the number of one to revoke."
-        ),
+        typer.Argument(metavar="NAME", help="A name for a new token; the number of one to revoke."),
     ] = None,
     scope: Annotated[
         list[str] | None,

@@ -20,7 +20,7 @@ import numpy as np
 
 from groupwise.engines.fingerprint import fingerprint
 from groupwise.errors import EngineError, GroupwiseError
-from groupwise.extras import needed_by
+from groupwise.extras import installing, needed_by
 
 RETRIES = 16
 """So often is a task begun again that is lost with its worker or node; not if it raises."""
@@ -217,7 +217,7 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
             ray.util.client.ray.get_context().client_worker.log_client.disable_logs()
     except ImportError as error:
         raise EngineError(
-            f"Cannot connect to {address}: {_said(error)}. pip install 'groupwise[ray]'."
+            f"Cannot connect to {address}: {_said(error)}. {installing('ray')}."
         ) from None
     except Exception as error:  # whatever Ray raises where nobody answers, or another version does
         where = "start Ray on this machine" if address is None else f"connect to Ray at {address}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from groupwise.arrays import Vector
-from groupwise.files.tables import BEST, OURS, SINGLE, Measure, Row, regret_scale, title_of
+from groupwise.files.tables import BEST, NAME, OURS, SINGLE, Measure, Row, regret_scale, title_of
 from groupwise.files.text import amount, shown
 from groupwise.files.units import Scale
 from groupwise.report.errors import Estimate, Residuals, Times
@@ -77,7 +77,7 @@ def cards(done: "Finished", most: int) -> Cards:
         _caption(done, len(rows)),
         [
             Card(
-                title_of(row["group"]),
+                title_of(row["group"], NAME),
                 places[row["group"]],
                 _text(done, row, scale),
                 [found[place] for found in drawn if place in found],

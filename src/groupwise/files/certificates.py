@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from groupwise.files.tables import Row, is_fitted, regret_scale, title_of
+from groupwise.files.tables import NAME, Row, is_fitted, regret_scale, title_of
 from groupwise.files.text import amount
 from groupwise.protocols import BRACKET
 from groupwise.regret.certificate import (
@@ -89,7 +89,7 @@ def _terms(done: "Finished", rows: Sequence[Row], most: int) -> Table:
         values += [row.get("a_priori")] if foreseen else []
         lines.append(
             (
-                Cell(title_of(row["group"])),
+                Cell(title_of(row["group"], NAME)),
                 Cell(amount(row["rounds"]), faint, float(row["rounds"])),
                 *(Cell(scale(value), faint, value) for value in values),
                 Cell(f"{row['status']}{', few rows' * is_fitted(row)}", faint),

@@ -11,6 +11,7 @@ from groupwise.files.tables import (
     COLOURS,
     ENOUGH,
     EVERYBODY,
+    NAME,
     RANGE,
     SPREAD,
     Measure,
@@ -137,11 +138,11 @@ class Nats(Measure):
         if len(self.classes) == 2:
             name = f"{shown(self.classes[1], 16)}, %"
             told = fixed(100.0 * shares[1], 1) if shares else "–"
-            column = Column(name)
+            column = Column(name, spare=True)
         else:
             most = int(np.argmax(shares)) if shares else 0
             told = f"{shown(self.classes[most], 16)} {shares[most]:.0%}" if shares else "–"
-            column = Column("most frequent", numeric=False)
+            column = Column("most frequent", numeric=False, spare=True)
         return [
             (column, told),
             (Column("base rate", self.heading(Scale())), fixed(self.base_rate(row), 4)),
@@ -260,7 +261,7 @@ def notes(rows: Sequence[Row], measure: Nats) -> list[str | Table]:
             "rounds together."
         )
         columns = Column("group", numeric=False), Column("beyond the bound", numeric=False)
-        lines = [(Cell(title_of(row["group"])), Cell(row["note"])) for row in noted[:TOLD]]
+        lines = [(Cell(title_of(row["group"], NAME)), Cell(row["note"])) for row in noted[:TOLD]]
         more = f"… and {len(noted) - TOLD:,} more, which regret.json has."
         said.append(Table("", columns, tuple(lines), more if len(noted) > TOLD else ""))
     return said
@@ -300,7 +301,7 @@ def _joined(tables: Mapping[str, CalibrationTable]) -> CalibrationTable:
     rows, sums = [], []
     for event, table in tables.items():
         for row, kept in zip(table.rows, table.sums, strict=True):
-            name = f"{title_of(row['group'])}: {shown(event, 30)}"
+            name = f"{title_of(row['group'], NAME)}: {shown(event, 30)}"
             rows.append({**row, "group": name})
             sums.append(kept._replace(group=name))
     return CalibrationTable(rows, max(table.settled for table in tables.values()), tuple(sums))
@@ -328,7 +329,11 @@ def _beside(tables: Mapping[str, CalibrationTable], groups: Sequence[str], class
     lines = []
     for group in groups:
         row = first[group]
-        line = [Cell(title_of(group)), Cell(amount(row["rounds"])), _cell(row, "mean_label", 3)]
+        line = [
+            Cell(title_of(group, NAME)),
+            Cell(amount(row["rounds"])),
+            _cell(row, "mean_label", 3),
+        ]
         for rows in known.values():
             row = rows[group]
             line += [_cell(row, "gap", 3), _cell(row, "brier", 4), _cell(row, "auc", 3)]

@@ -81,7 +81,8 @@ class Plan:
     logged: tuple[Logged, ...] = ()
     notes: tuple[str, ...] = ()
     looked_ahead: tuple[str, ...] = ()
-    proposed: bool = False
+    proposed: tuple[str, ...] = ()
+    """Of groups and features, those that were not given."""
     past: tuple[Past, ...] = ()
     hinges: bool = False
     missing: str = INDICATOR
@@ -345,7 +346,7 @@ def make_plan(
         logged=logged,
         notes=tuple(notes),
         looked_ahead=_looked_ahead(request, features, task, past),
-        proposed=request.features is None or request.groups is None,
+        proposed=_not_given(request),
         past=past,
         hinges=bent,
         missing=request.missing or INDICATOR,
@@ -415,6 +416,10 @@ def _joined(lines: str) -> str:
     return " ".join(line.strip() for line in lines.splitlines()).removesuffix(",")
 
 
+def _not_given(request: Request) -> tuple[str, ...]:
+    return tuple(key for key in ("groups", "features") if getattr(request, key) is None)
+
+
 def _looked_ahead(
     request: Request, features: Features, task: Task, past: Sequence[Past]
 ) -> tuple[str, ...]:
@@ -424,7 +429,7 @@ def _looked_ahead(
     scaled = f"the ranges that {len(looked_up)} features are scaled from"
     if len(looked_up) == 1:
         scaled = f"the range that {shown(looked_up[0])} is scaled from"
-    proposed = [key for key in ("groups", "features") if getattr(request, key) is None]
+    proposed = _not_given(request)
     named = request.task is None or task.loss.classes is not None
     found = {
         "the range of the label": not task.is_chance and request.range is None,

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from groupwise.files.tables import title_of
+from groupwise.files.tables import NAME, title_of
 from groupwise.files.units import Scale
 from groupwise.groups import ALWAYS_ON
 from groupwise.report.page import Section
@@ -35,7 +35,7 @@ def recent_section(table: "RegretTable", unit: str) -> Section:
     scale = Scale.of((one for row in rows for one in roots(row)), powers=False)
     shown = tuple(
         (
-            Cell(title_of(str(row["group"]))),
+            Cell(title_of(str(row["group"]), NAME)),
             Cell(f"{row['length']:,}"),
             *(Cell(scale(one)) for one in roots(row)),
             Cell(str(row["status"])),

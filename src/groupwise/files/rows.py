@@ -158,7 +158,8 @@ def as_frames(
         absent = [name for name in kinds if name in required and name not in there]
         if absent and not start:
             what = "for the label" if absent[0] == target else "that the model reads"
-            raise unknown_column(absent[0], table.column_names, source, what)
+            every = next(iter(source.chunks()))[0].column_names
+            raise unknown_column(absent[0], every, source, what)
         arrays = {}
         for name, kind in kinds.items():
             column = column_of(table, name)

@@ -5,18 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from groupwise.files.text import amount, quoted, shown
+from groupwise.files.text import LONGEST, amount, quoted, shown
 from groupwise.files.units import Scale, label_unit, squared
 from groupwise.groups import ALWAYS_ON
 from groupwise.protocols import BRACKET
 from groupwise.regret.certificate import LOOSE, PROVED, VACUOUS, VOID
 from groupwise.regret.table import CERTIFIED, LOST, units_of
 from groupwise.report.errors import Errors, Estimate
-from groupwise.report.tables import Cell, Column, Table
+from groupwise.report.tables import UNLIMITED, Cell, Column, Table, clipped
 
 OURS, SINGLE, BEST = "groupwise", "single model", "best in hindsight"
 EVERYBODY = f"everybody ({ALWAYS_ON})"
-NAME, NARROW_NAME = 60, 30
+NAME = 60
+"""So much of a group's name is shown on a page, without its middle."""
 RANGE = "95\N{NO-BREAK SPACE}% interval"
 NOTICEABLE = 0.005
 """A difference in error of half a percent is marked."""
@@ -72,17 +73,14 @@ def is_fitted(row: Row) -> bool:
     return bool(row.get("few_rows"))
 
 
-def title_of(group: str, longest: int = NAME) -> str:
-    """A group's name as people read it; a long one without its middle, as both ends tell it.
+def title_of(group: str, longest: int = LONGEST) -> str:
+    """A group's name as people read it; a long one without its middle.
 
     >>> title_of("health=excellent & limitation=no", 24)
     'health=excelle…tation=no'
     """
     name = EVERYBODY if group == ALWAYS_ON else shown(group, 10 * longest)
-    if len(name) <= longest:
-        return name
-    tail = (longest - 1) * 2 // 5
-    return f"{name[: longest - 1 - tail]}…{name[-tail:]}"
+    return clipped(name, longest)
 
 
 def mean_loss(row: Row, regret: str | None = "regret") -> float:
@@ -372,7 +370,7 @@ class Layout:
             Column(self.best, error),
             *(Column(name, regret) for name in self.players),
             Column("certificate", regret),
-            *([Column("a priori", regret)] if self.foresees else []),
+            *([Column("a priori", regret, spare=True)] if self.foresees else []),
             *(
                 Column(what, measure.above(f"against {shown(name, 30)}", self.regret))
                 for name in self.experts
@@ -471,7 +469,7 @@ def group_table(
         regret=regret or regret_scale(rows, others),
         has_status=measure.shows_status(rows),
         foresees=any(row.get("a_priori") is not None for row in rows),
-        name=NARROW_NAME if narrow else NAME,
+        name=UNLIMITED if narrow else NAME,
         targets=targets or {},
     )
     return Table(title, layout.columns(rows), tuple(map(layout.cells, rows)), note)
@@ -501,7 +499,7 @@ def summary(
     first: int | None = FIRST,
     experts: Sequence[str] = (),
 ) -> Table:
-    """The first groups of many, narrow enough for a terminal."""
+    """The first groups of many, for a terminal, whose names are as long as there is room for."""
     title = f"{len(rows):,} groups by regret per round, everybody first"
     if first is not None and len(rows) > first:
         title = f"The {first} worst of {len(rows):,} groups by regret per round, everybody first"

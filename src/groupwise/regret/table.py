@@ -199,7 +199,7 @@ def regret_table(
     before, reason = foreknown(reduction, len(names)) if names else (None, "")
     clocks = clocks_for(reduction, last)
     if clocks is not None:
-        before, reason = None, "of stretches there is none"
+        before = None
 
     def row_of(g: int, name: str) -> dict[str, Any]:
         own = totals(reduction.books.of(g))
@@ -265,7 +265,9 @@ def regret_table(
         named += ", as the group's own learners are"
     named = named if against is None else f"the predictions in {against!r}"
     beside = tuple(experts) if against is None else ()
-    told = said_beforehand(reduction, rows, reason, against is not None)
+    told = "a_priori is not known for stretches."
+    if clocks is None:
+        told = said_beforehand(reduction, rows, reason, against is not None)
     return RegretTable(rows, named, settled, beside, reduction.loss.measure, told, last)
 
 
