@@ -107,10 +107,15 @@ async def test_everything_may_be_repeated(file):
         assert (
             await predict({"id": "a", "row": dict(reversed(one.items()))})
         ).json() == first.json()
-        is_problem(await predict({"id": "a", "row": other}), 409, "conflict")
+        said = is_problem(await predict({"id": "a", "row": other}), 409, "conflict")
+        differing = ", ".join(f"'{name}'" for name in other if one[name] != other[name])
+        assert f"for another row, which differs in {differing}. Send the fields" in said
+        more = {"id": "a", "row": {**one, "costs": 5.0}}
+        assert "differs in 'costs'" in is_problem(await predict(more), 409, "conflict")
         assert (await predict({"row": one})).json()["id"] == "~1"
         assert (await predict({"row": one})).json()["id"] == "~2"
         assert (await labels({"id": "a", "label": 5})).json() == {"id": "a", "outcome": "settled"}
+        assert "for another row. " in is_problem(await predict(more), 409, "conflict")
         assert (await labels({"id": "a", "label": 5.0})).json()["outcome"] == "already"
         assert (await labels({"ticket": 0, "label": 5.0})).json()["outcome"] == "already"
         is_problem(await labels({"id": "a", "label": 6.0}), 409, "conflict")
