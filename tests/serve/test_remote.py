@@ -2,7 +2,10 @@
 
 import csv
 import json
+import re
+import shlex
 import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -52,6 +55,28 @@ def test_files_are_predicted_and_learned(service, tmp_path):
     assert "no column 'nobody'" in unnamed
     assert "There is no model" in refused("predict", "none", data, *there)
     assert "for snapshots" in refused("learn", "pay", data, *there, "--no-wait")
+
+
+def test_the_readme_shows_what_is_answered(service):
+    """Its lines of curl, in their order, answer what stands there."""
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    asked = [
+        one
+        for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+        for one in re.findall(r"^curl .*?(?=^curl|\Z)", block, re.DOTALL | re.MULTILINE)
+    ]
+    answers = []
+    for line in asked:
+        words = shlex.split(line.replace("\\\n", ""))
+        (url,) = (word for word in words if word.startswith("http"))
+        place = service.url + url.removeprefix("http://127.0.0.1:8088")
+        method = "PUT" if "PUT" in words else "POST"
+        headers = {} if method == "PUT" else {"Content-Type": "application/json"}
+        found = httpx.request(method, place, content=words[-1], headers=headers, timeout=120)
+        found.raise_for_status()
+        answers.append(found.text)
+    assert len(asked) == 3
+    assert re.findall(r"```json\n(.*?)```", text, re.DOTALL) == answers[1:]
 
 
 def test_a_label_that_nobody_names_is_said_to_be_sent(service, tmp_path):
