@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import random
 from typing import Any
 
@@ -229,6 +230,24 @@ async def test_models_come_and_go(place):
         is_problem(await client.delete(PATH), 404, "unknown")
         await made(client)
         assert (await client.get(PATH)).json()["events"] == 0
+
+
+@asynchronous
+async def test_a_model_that_is_deleted_during_its_snapshot_is_no_error(place, caplog):
+    async with inside(place) as (app, client):
+        await made(client)
+        await client.post(f"{PATH}/predict", json={"row": row(random.Random(1))})
+        engine = app.service.engines["costs"]
+        frozen = engine.frozen
+
+        async def deleted():
+            found = await frozen()
+            assert (await client.delete(PATH)).status_code == 204
+            return found
+
+        engine.frozen = deleted
+        await app.service._snapshot(engine)
+    assert not [one.message for one in caplog.records if one.levelno >= logging.ERROR]
 
 
 @asynchronous
