@@ -64,11 +64,17 @@ class _Requests:
                 "create printed, beginning with gw_."
             )
         self.model = model
+        self.reached = False
+        """Has it ever answered?"""
         self.settings: dict[str, Any] = {
             "base_url": url.rstrip("/"),
             "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
             "timeout": timeout,
         }
+
+    def is_nowhere(self, error: Exception) -> bool:
+        """Is it refused before it ever answered, as where the address is wrong?"""
+        return not self.reached and _is_refused(error)
 
     def path(self, page: str) -> str:
         if self.model is None:
@@ -111,8 +117,17 @@ def _checked(response: "httpx.Response") -> Any:
     raise ClientError(f"{said} (status {response.status_code})", response.status_code, problem)
 
 
+def _is_refused(error: BaseException | None) -> bool:
+    """Does nobody listen there?"""
+    while error is not None and not isinstance(error, ConnectionRefusedError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _unreachable(url: object, error: Exception) -> ClientError:
-    return ClientError(f"{url} cannot be reached: {error!r}. Is groupwise serve running there?")
+    why = re.sub(r"^\[Errno -?\d+\] ", "", str(error)).rstrip(".") or type(error).__name__
+    why = "the connection is refused" if _is_refused(error) else why
+    return ClientError(f"{url} cannot be reached: {why}. Is groupwise serve running there?")
 
 
 def _parts(items: Iterable[Any]) -> Iterator[list[Any]]:
@@ -161,7 +176,7 @@ class Client(_Requests):
 
     ``predict(row)`` gives a :class:`Predicted`, ``label(id, y)`` what came of it: ``"settled"`` or
     ``"already"``. What the service refuses is a :class:`ClientError`; that it cannot be reached is
-    one too, after eight attempts.
+    one too: at once where nobody listens and it never answered, or else after eight attempts.
     """
 
     def __init__(
@@ -191,10 +206,11 @@ class Client(_Requests):
             response = None
             try:
                 response = self.http.request(method, path, **content)
+                self.reached = True
                 if response.status_code not in AGAIN or pause is None:
                     return _checked(response)
             except httpx.TransportError as error:
-                if pause is None:
+                if pause is None or self.is_nowhere(error):
                     raise _unreachable(self.http.base_url, error) from error
             time.sleep(_pause(response, pause or 0.0))
 
@@ -292,10 +308,11 @@ class AsyncClient(_Requests):
             response = None
             try:
                 response = await self.http.request(method, path, **content)
+                self.reached = True
                 if response.status_code not in AGAIN or pause is None:
                     return _checked(response)
             except httpx.TransportError as error:
-                if pause is None:
+                if pause is None or self.is_nowhere(error):
                     raise _unreachable(self.http.base_url, error) from error
             await asyncio.sleep(_pause(response, pause or 0.0))
 

@@ -142,4 +142,7 @@ class Loss:
     @property
     def _remedy(self) -> str:
         """What to do about a label that is outside the range."""
-        return f"Give losses.{type(self).__name__}(low, high) the range of your labels."
+        return (
+            f"Give losses.{type(self).__name__}(low, high) the range of your labels; in settings "
+            "that is range = [low, high]."
+        )

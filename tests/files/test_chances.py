@@ -54,17 +54,20 @@ def test_figures_are_nats_per_round():
     assert math.isnan(YES.base_rate(row("new", 3, 1.0, 1.0)))
 
 
-def test_a_table_with_shares_base_rates_brackets_and_status():
+def test_a_table_with_shares_base_rates_and_brackets():
     table = group_table(YES.ranked(ROWS), YES, "Groups")
     assert [column.title for column in table.columns] == [
         *("group", "rounds", "yes, %", "base rate", "groupwise", "single model"),
-        *("best in hindsight", "groupwise", "single model", "certificate", "status"),
+        *("best in hindsight", "groupwise", "single model", "certificate"),
     ]
+    narrow = group_table(YES.ranked(ROWS), YES, "Groups", narrow=True)
+    assert [column.title for column in narrow.columns][-2:] == ["certificate", "status"]
+    assert {line[-1].text for line in narrow.rows} == {"proved"}
     assert table.spans[3:5] == [("log loss, nats per round", 4), ("regret, nats", 3)]
     cells = {line[0].text: [cell.text for cell in line] for line in table.rows}
     assert cells["a"] == [
         *("a", "100", "25.0", "0.5623", "0.4000", "0.6000", "0.3000"),
-        *("10.00", "30.00", "9.00", "proved"),
+        *("10.00", "30.00", "9.00"),
     ]
     assert cells["b"][6] == "0.0200 to 0.0400"
     marks = {line[0].text: line[4].mark for line in table.rows}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import random
 from typing import Any
 
@@ -107,10 +108,15 @@ async def test_everything_may_be_repeated(file):
         assert (
             await predict({"id": "a", "row": dict(reversed(one.items()))})
         ).json() == first.json()
-        is_problem(await predict({"id": "a", "row": other}), 409, "conflict")
+        said = is_problem(await predict({"id": "a", "row": other}), 409, "conflict")
+        differing = ", ".join(f"'{name}'" for name in other if one[name] != other[name])
+        assert f"for another row, which differs in {differing}. Send the fields" in said
+        more = {"id": "a", "row": {**one, "costs": 5.0}}
+        assert "differs in 'costs'" in is_problem(await predict(more), 409, "conflict")
         assert (await predict({"row": one})).json()["id"] == "~1"
         assert (await predict({"row": one})).json()["id"] == "~2"
         assert (await labels({"id": "a", "label": 5})).json() == {"id": "a", "outcome": "settled"}
+        assert "for another row. " in is_problem(await predict(more), 409, "conflict")
         assert (await labels({"id": "a", "label": 5.0})).json()["outcome"] == "already"
         assert (await labels({"ticket": 0, "label": 5.0})).json()["outcome"] == "already"
         is_problem(await labels({"id": "a", "label": 6.0}), 409, "conflict")
@@ -224,6 +230,24 @@ async def test_models_come_and_go(place):
         is_problem(await client.delete(PATH), 404, "unknown")
         await made(client)
         assert (await client.get(PATH)).json()["events"] == 0
+
+
+@asynchronous
+async def test_a_model_that_is_deleted_during_its_snapshot_is_no_error(place, caplog):
+    async with inside(place) as (app, client):
+        await made(client)
+        await client.post(f"{PATH}/predict", json={"row": row(random.Random(1))})
+        engine = app.service.engines["costs"]
+        frozen = engine.frozen
+
+        async def deleted():
+            found = await frozen()
+            assert (await client.delete(PATH)).status_code == 204
+            return found
+
+        engine.frozen = deleted
+        await app.service._snapshot(engine)
+    assert not [one.message for one in caplog.records if one.levelno >= logging.ERROR]
 
 
 @asynchronous

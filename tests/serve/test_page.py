@@ -48,6 +48,10 @@ async def test_the_page_needs_no_script_and_escapes_what_rows_hold(file):
         assert text.count("<polyline") == 3
         for word in ("Worst groups", "20 settled rounds", "certificate, label²", "always_on"):
             assert word in text
+        known = {one["status"] for one in (await client.get(f"{PATH}/regret")).json()["rows"]}
+        assert known
+        assert set(re.findall(r"<b>([a-z ]+)</b>: ", text)) == known  # what each of them says
+        assert "over settled rounds of the model" in text
         of_one = (await client.get("/models/costs", params={"group": f"sex={SCRIPT}"})).text
         assert of_one.count("<polyline") == 3
         assert (await client.get("/models/costs?group=nobody")).text.count("<polyline") == 0

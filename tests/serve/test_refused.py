@@ -2,11 +2,14 @@
 
 import asyncio
 import random
+import sqlite3
+from contextlib import closing
 
 import pytest
 
 from groupwise.serve import app as served
 from groupwise.serve.bodies import BODY
+from groupwise.serve.errors import StoreError
 from tests.serve.running import PATH, SETTINGS, asynchronous, inside, is_problem, made, row
 
 
@@ -96,6 +99,8 @@ async def test_what_the_model_refuses(place):
         for wrong in (61.0, "high", True, -1):
             given = {"ticket": 0, "label": wrong}
             is_problem(await client.post(f"{PATH}/labels", json=given), 422, "invalid")
+        response = await client.post(f"{PATH}/labels", json={"ticket": 0, "label": 750})
+        assert "range = [low, high]" in is_problem(response, 422, "invalid")
         given = {"ticket": 0, "label": 60}
         assert (await client.post(f"{PATH}/labels", json=given)).json()["outcome"] == "settled"
 
@@ -205,3 +210,53 @@ async def test_settings_that_would_take_for_ever(place):
         assert "at most 500" in is_problem(refused, 422, "invalid")
         edges = ", ".join(f"{one}.5" for one in range(300))
         await made(client, SETTINGS.replace("35.0, 50.0", edges))
+
+
+@asynchronous
+async def test_settings_that_are_misspelt(file):
+    async with inside(file) as (_, client):
+        unknown = is_problem(await client.put(PATH, content="group = []"), 422, "invalid")
+        assert "The settings of costs: unknown key 'group'. Did you mean 'groups'?" in unknown
+        assert "more" not in unknown
+        broken = is_problem(await client.put(PATH, content="range = ["), 422, "invalid")
+        assert broken.startswith("The settings of costs: this is not valid TOML")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("row", "text"), ("answer", None), ("answer", b"{"), ("outcome", "sett"), ("label", 7)],
+)
+@asynchronous
+async def test_what_a_disk_has_changed_of_remembered_tickets(file, column, value):
+    """What a flipped bit makes of a value: another type, or something that cannot be read."""
+    async with inside(file) as (app, client):
+        await made(client)
+        asked = {"id": "a", "row": row(random.Random(1))}
+        await client.post(f"{PATH}/predict", json=asked)
+        await client.post(f"{PATH}/labels", json={"id": "a", "label": 5})
+        await app.service.engines["costs"].snapshot()
+        with sqlite3.connect(file) as other:
+            text = other.execute("SELECT sql FROM sqlite_master WHERE name = 'answers'").fetchone()
+            other.execute("PRAGMA writable_schema = 1")
+            lax = "UPDATE sqlite_master SET sql = ? WHERE name = 'answers'"
+            other.execute(lax, (text[0].replace(" NOT NULL", ""),))
+        with sqlite3.connect(file) as other:
+            other.execute(f"UPDATE answers SET {column} = ?", (value,))
+        other.close()
+        for page, body in (("predict", asked), ("labels", {"id": "a", "label": 5})):
+            response = await client.post(f"{PATH}/{page}", json=body)
+            assert "Restore the store from a copy" in is_problem(response, 500, "internal")
+
+
+@asynchronous
+async def test_ids_that_a_disk_has_changed_refuse_a_start(file):
+    async with inside(file) as (app, client):
+        await made(client)
+        await client.post(f"{PATH}/predict", json={"id": "a", "row": row(random.Random(1))})
+        await client.post(f"{PATH}/labels", json={"id": "a", "label": 5})
+        await app.service.engines["costs"].snapshot()
+    with closing(sqlite3.connect(file)) as other, other:
+        other.execute("UPDATE answers SET key = x'61'")
+    with pytest.raises(StoreError, match="Restore the store from a copy"):
+        async with inside(file):
+            pass

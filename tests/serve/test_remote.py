@@ -2,13 +2,16 @@
 
 import csv
 import json
+import re
+import shlex
 import time
+from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.cli.commands import invoke, people, refused, succeed, write_rows
-from tests.serve.running import Running
+from tests.serve.running import Running, free_port
 
 SETTINGS = """
 target = "pay"
@@ -52,6 +55,60 @@ def test_files_are_predicted_and_learned(service, tmp_path):
     assert "no column 'nobody'" in unnamed
     assert "There is no model" in refused("predict", "none", data, *there)
     assert "for snapshots" in refused("learn", "pay", data, *there, "--no-wait")
+
+
+def test_the_readme_shows_what_is_answered(service):
+    """Its lines of curl, in their order, answer what stands there."""
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    asked = [
+        one
+        for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+        for one in re.findall(r"^curl .*?(?=^curl|\Z)", block, re.DOTALL | re.MULTILINE)
+    ]
+    answers = []
+    for line in asked:
+        words = shlex.split(line.replace("\\\n", ""))
+        (url,) = (word for word in words if word.startswith("http"))
+        place = service.url + url.removeprefix("http://127.0.0.1:8088")
+        method = "PUT" if "PUT" in words else "POST"
+        headers = {} if method == "PUT" else {"Content-Type": "application/json"}
+        found = httpx.request(method, place, content=words[-1], headers=headers, timeout=120)
+        found.raise_for_status()
+        answers.append(found.text)
+    assert len(asked) == 3
+    assert re.findall(r"```json\n(.*?)```", text, re.DOTALL) == answers[1:]
+
+
+def test_a_label_that_nobody_names_is_said_to_be_sent(service, tmp_path):
+    """As a field, which it would be to a model that takes every field."""
+    url = f"{service.url}/v1/models/unnamed"
+    settings = SETTINGS.replace('target = "pay"\n', "")
+    httpx.put(url, content=settings, timeout=120).raise_for_status()
+    header = ["name", "sex", "city", "age", "pay"]
+    data = write_rows(tmp_path / "a.csv", header, [(f"p{i}", *r) for i, r in enumerate(people(5))])
+    here = "unnamed", data, "--url", service.url, "--id", "name"
+    said = succeed("predict", *here).stderr
+    assert said == (
+        "groupwise: the model's settings name no target: every column but 'name' is sent as a "
+        "field. Where one is the label, name it with --target.\n"
+    )
+    assert "differs in 'pay'. Send the fields" in refused("learn", *here, "--target", "pay")
+    other = write_rows(tmp_path / "b.csv", header, [(f"q{i}", *r) for i, r in enumerate(people(5))])
+    named = "unnamed", other, *here[2:], "--target", "pay"
+    assert succeed("predict", *named).stderr == ""
+    assert "5 labels sent: 5 settled" in succeed("learn", *named).stdout
+
+
+def test_where_nobody_listens_is_said_at_once(tmp_path):
+    data = write_rows(tmp_path / "people.csv", ["sex", "city", "age", "pay"], people(3))
+    url = f"http://127.0.0.1:{free_port()}"
+    began = time.monotonic()
+    said = refused("predict", "pay", data, "--url", url)
+    assert time.monotonic() - began < 5
+    assert said == (
+        f"groupwise: {url} cannot be reached: the connection is refused. Is groupwise serve "
+        "running there?"
+    )
 
 
 @pytest.mark.slow

@@ -1,5 +1,8 @@
 """The commands ``serve`` and ``token`` as they begin."""
 
+import socket
+from pathlib import Path
+
 import pytest
 
 from groupwise.errors import ConfigurationError
@@ -7,7 +10,7 @@ from groupwise.losses import Log, Square
 from groupwise.serve import run, warm
 from groupwise.serve.run import Settings
 from tests.cli.commands import refused, succeed
-from tests.serve.running import asynchronous, inside, made
+from tests.serve.running import asynchronous, free_port, inside, made
 
 
 @asynchronous
@@ -21,11 +24,12 @@ def test_what_first_models_need_is_compiled_before_they_are_made(file, monkeypat
     asked = []
     monkeypatch.setattr(run, "warm_usual", lambda ending: asked.append(ending()))
     monkeypatch.setattr(run, "tune", lambda: None)
-    monkeypatch.setattr(run.Server, "run", lambda server: None)
-    run.serve(Settings(file), lambda text: None)
+    monkeypatch.setattr(run.Server, "run", lambda server, sockets: None)
+    settings = Settings(file, port=free_port())
+    run.serve(settings, lambda text: None)
     assert asked == [False]
     filled(file)
-    run.serve(Settings(file), lambda text: None)
+    run.serve(settings, lambda text: None)
     assert asked == [False]
 
 
@@ -60,15 +64,44 @@ def test_tokens_are_listed_also_where_there_are_none(file):
 def test_beyond_this_machine_a_service_needs_tokens(file, monkeypatch, host):
     """Also when those that it began with are revoked before it has read them."""
     began: list[run.Server] = []
-    monkeypatch.setattr(run.Server, "run", lambda server: began.append(server))
+    monkeypatch.setattr(run.Server, "run", lambda server, sockets: began.append(server))
     for name in ("tune", "warm_usual"):
         monkeypatch.setattr(run, name, lambda *about: None)
     settings = Settings(file, host=host)
     with pytest.raises(ConfigurationError, match="there are no tokens"):
         run.serve(settings, print)
     assert not began
-    monkeypatch.setattr(run, "_check_host", lambda host, store: None)
+    assert not Path(file).exists()
+    monkeypatch.setattr(run, "_check_host", lambda settings: None)
+    monkeypatch.setattr(run, "listening", lambda host, port: [])
     run.serve(settings, lambda said: None)
     run.serve(Settings(file), lambda said: None)
     guarded = [server.config.app.service.guarded for server in began]  # type: ignore[union-attr]
     assert guarded == [True, False]
+
+
+def test_a_port_in_use_is_said_before_anything_is_made(file, monkeypatch):
+    monkeypatch.setattr(run, "tune", lambda: None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused("serve", "--store", file, "--port", port)
+    assert said == f"groupwise: Port {port} is in use: choose another with --port."
+    assert not [*Path(file).parent.iterdir()]
+    said = refused("serve", "--store", file, "--host", "localhost.invalid", "--port", port)
+    assert "there are no tokens" in said
+    assert not [*Path(file).parent.iterdir()]
+
+
+def test_all_addresses_of_a_host_are_listened_at():
+    port = free_port()
+    sockets = run.listening("localhost", port)
+    try:
+        with pytest.raises(ConfigurationError, match=f"Port {port} is in use"):
+            run.listening("localhost", port)
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass
+    finally:
+        for one in sockets:
+            one.close()
+    with pytest.raises(ConfigurationError, match="Cannot listen at 192"):
+        run.listening("192.0.2.1", port)

@@ -91,6 +91,15 @@ Target = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="The column to predict.", show_default=False),
 ]
+TargetHere = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column that holds the label, which is no field of a row. Without it, the one "
+        "that the model was made for, as far as its snapshot or its settings name it.",
+        show_default=False,
+    ),
+]
 Task = Annotated[
     str | None,
     typer.Option(

@@ -14,7 +14,7 @@ from groupwise.cli.options import (
     SkipBad,
     Snapshot,
     TableName,
-    Target,
+    TargetHere,
     TokenText,
     Url,
     tell,
@@ -73,7 +73,7 @@ def regret(
 def predict(
     model: Snapshot,
     rows: Rows,
-    target: Target = None,
+    target: TargetHere = None,
     expert: ExpertsHere = None,
     table: TableName = None,
     skip_bad: SkipBad = False,
@@ -92,7 +92,8 @@ def predict(
     Probabilities have columns such as probability:yes, one for the positive value of two, or one
     for each of several classes.
     Nothing is learned and the snapshot stays as it is. Labels in the rows are not looked at.
-    With --url a service predicts, and issues a ticket for every row.
+    With --url a service predicts, and issues a ticket for every row; --target names the label there
+    unless the model's settings do.
     """
     from groupwise.files import snapshots
     from groupwise.files.source import opened
@@ -108,7 +109,9 @@ def predict(
             from groupwise.serve.remote import Remote
 
             with Client(url, token, str(model)) as client:
-                count = Remote(client, id_column).predict(source, target, out)
+                remote = Remote(client, id_column)
+                warn(*remote.remarks(target))
+                count = remote.predict(source, target, out)
     if out is not None:
         tell(out, f"{count:,} prediction{'s' * (count != 1)} in {out}")
 
@@ -116,7 +119,7 @@ def predict(
 def learn(
     model: Snapshot,
     rows: Rows,
-    target: Target = None,
+    target: TargetHere = None,
     expert: ExpertsHere = None,
     table: TableName = None,
     skip_bad: SkipBad = False,

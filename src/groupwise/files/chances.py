@@ -148,9 +148,9 @@ class Nats(Measure):
             (Column("base rate", self.heading(Scale())), fixed(self.base_rate(row), 4)),
         ]
 
-    def shows_status(self, rows: object) -> bool:
-        """Always."""
-        return True
+    def shows_status(self, rows: object, narrow: bool = False) -> bool:
+        """In a terminal; a page, which has it beside the terms of certificates, has no room."""
+        return narrow
 
     def is_exact(self, row: Row) -> bool:
         """Is there a logistic model that is nearly sure of all labels, which are not all alike?"""

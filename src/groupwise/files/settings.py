@@ -1,5 +1,6 @@
 """What a run is asked for, on the command line and in a TOML file."""
 
+import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -149,16 +150,19 @@ def request_of(content: bytes, name: str) -> Request:
     except (ConfigurationError, GroupError, FeatureError) as error:
         raise ConfigurationError(f"{name}: {error}") from None
     except (ValueError, OverflowError) as error:  # what is no TOML, no text, or no number
-        raise ConfigurationError(f"{name} is not valid TOML: {error}.") from None
+        raise ConfigurationError(f"{name}: this is not valid TOML: {error}.") from None
     except RecursionError:
-        raise ConfigurationError(f"{name} is nested too deeply.") from None
+        raise ConfigurationError(f"{name}: this is nested too deeply.") from None
 
 
 def _request(found: dict[str, Any]) -> Request:
     known = [one.name for one in fields(Request) if one.name not in ("text", "skip_bad")]
     unknown = [key for key in found if key not in known]
     if unknown:
-        raise ConfigurationError(f"unknown key {quoted(unknown[0])}. Known are {listed(known)}.")
+        close = difflib.get_close_matches(unknown[0], known, 1)
+        guess = f" Did you mean {quoted(close[0])}?" if close else ""
+        every = listed(known, len(known))
+        raise ConfigurationError(f"unknown key {quoted(unknown[0])}.{guess} Known are {every}.")
     for key in ("target", "task", "preset", "learner", "aggregator", "missing"):
         if key in found and not isinstance(found[key], str):
             raise ConfigurationError(f"{key} holds {found[key]!r}. Give text.")

@@ -224,7 +224,7 @@ class Measure:
         """What else is told of a group: columns, and what stands in them."""
         return []
 
-    def shows_status(self, rows: Iterable[Row]) -> bool:
+    def shows_status(self, rows: Iterable[Row], narrow: bool = False) -> bool:
         """Is the status of certificates shown? Where it is not the same everywhere."""
         return any(row["status"] != PROVED or is_fitted(row) for row in rows)
 
@@ -467,7 +467,7 @@ def group_table(
         figures=figures,
         biases=measure.biases(figures),
         regret=regret or regret_scale(rows, others),
-        has_status=measure.shows_status(rows),
+        has_status=measure.shows_status(rows, narrow),
         foresees=any(row.get("a_priori") is not None for row in rows),
         name=UNLIMITED if narrow else NAME,
         targets=targets or {},

@@ -27,7 +27,7 @@ MOST_GROUPS = 500
 def declared_model(settings: str, name: str) -> Groupwise:
     """The model that settings declare; without features in them, every field is one."""
     if any(part.count(".") > DEEPEST for part in re.split(r"[][{},=\n]", settings)):
-        raise ConfigurationError(f"The settings of {name} are nested too deeply.")
+        raise ConfigurationError(f"The settings of {name}: this is nested too deeply.")
     plan, every_field = _plan(request_of(settings.encode(), f"The settings of {name}"))
     return plan.model(every_field)
 

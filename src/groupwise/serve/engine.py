@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from groupwise.errors import GroupwiseError
+from groupwise.files.text import listed
 from groupwise.serve.committer import Committer, Group
 from groupwise.serve.errors import (
     ConflictError,
@@ -21,8 +22,6 @@ from groupwise.serve.errors import (
 )
 from groupwise.serve.seen import Seen
 from groupwise.serve.state import (
-    FORGOTTEN,
-    SETTLED,
     UNNAMED,
     Contents,
     Frozen,
@@ -31,7 +30,15 @@ from groupwise.serve.state import (
     State,
     same_label,
 )
-from groupwise.serve.store import PART, Event, ModelRecord, SnapshotRecord, Store
+from groupwise.serve.store import (
+    FORGOTTEN,
+    PART,
+    SETTLED,
+    Event,
+    ModelRecord,
+    SnapshotRecord,
+    Store,
+)
 
 LOG = logging.getLogger("groupwise.serve")
 SLICE = 128
@@ -42,6 +49,8 @@ KEPT = 2
 """Snapshots."""
 ADDED = 2_000
 """So many ids are noted at once."""
+FIELDS = 5
+"""So many are named of those in which rows differ."""
 PAUSE = 0.02
 """Seconds between steps of a snapshot while events come."""
 ALREADY, CONFLICT, UNKNOWN, INVALID = "already", "conflict", "unknown", "invalid"
@@ -177,9 +186,11 @@ class Engine:
             known = self._find(key, None)
             if known is not None:
                 if not self.state.is_for(known, row):
+                    names = self.state.other_fields(known, row)
+                    others = f", which differs in {listed(names, FIELDS)}" if names else ""
                     raise ConflictError(
-                        f"The id {key!r} has a prediction for another row. Give every row an id of "
-                        "its own."
+                        f"The id {key!r} has a prediction for another row{others}. Send the fields "
+                        "that were sent at first, or give every row an id of its own."
                     )
                 self.counts.repeated += 1
                 return known, self.state.answer(known), None

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from groupwise.files.certificates import STATUS
 from groupwise.serve import access
 from groupwise.serve.bodies import body
 from groupwise.serve.engine import Engine
@@ -115,6 +116,7 @@ class Pages:
             table=table,
             unit=f", {unit}" if (unit := table["units"].get("regret")) else "",
             rows=rows,
+            words=[(one, STATUS[one]) for one in STATUS if one in {row["status"] for row in rows}],
             lag=duration(None if about["oldest"] is None else now - about["oldest"]),
             snapshot=duration(None if not about["snapshot_at"] else now - about["snapshot_at"]),
         )
@@ -263,7 +265,8 @@ def svg(points: list[tuple[Any, ...]]) -> Markup:
     inside = f'x="{LEFT}" y="8" width="{WIDTH - LEFT - 10}" height="{HEIGHT - BELOW - 6}"'
     return Markup(
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Regret and certificate over '
-        f'settled rounds"><clipPath id="inside"><rect {inside}/></clipPath>{"".join(drawn)}</svg>'
+        'settled rounds of the model"><clipPath id="inside">'
+        f"<rect {inside}/></clipPath>{''.join(drawn)}</svg>"
     )
 
 

@@ -36,6 +36,16 @@ class Remote:
         self.target: str | None = about["target"]
         self.task = Task(self.model.loss)
 
+    def remarks(self, target: str | None) -> list[str]:
+        """What to say before rows are sent to be predicted."""
+        if target is not None or self.target is not None:
+            return []
+        others = "every column" if self._id is None else f"every column but {quoted(self._id)}"
+        return [
+            f"the model's settings name no target: {others} is sent as a field. Where one is the "
+            "label, name it with --target."
+        ]
+
     def predict(self, source: Source, target: str | None, out: Path | None) -> int:
         """Issue a ticket for every row, and write the predictions; how many there were.
 

@@ -1,11 +1,15 @@
 """Running the service: from a store's name to a server that listens, and back to rest."""
 
+import errno
 import gc
 import hashlib
+import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -32,6 +36,9 @@ GARBAGE = (5_000, 1_000, 1_000)
 Requests wait meanwhile: half a millisecond for these, and twenty for ten times as many."""
 PATIENCE = 30
 """Seconds that requests under way have when the service is asked to end."""
+
+BACKLOG = 2_048
+"""Connections that may wait to be accepted."""
 
 LOOKS = 20
 """Tenths of a second between looks for requests that never end."""
@@ -66,9 +73,13 @@ def open_store(name: str, writer: bool = True, lease: float = 10.0) -> Store:
 
 def existing_store(name: str) -> Store:
     """The store of a name, to read, if it is there."""
-    if not name.startswith(POSTGRES) and not Path(name).exists():
+    if not _is_there(name):
         raise StoreError(f"There is no store {name}. Name it with --store.")
     return open_store(name, writer=False)
+
+
+def _is_there(name: str) -> bool:
+    return name.startswith(POSTGRES) or Path(name).exists()
 
 
 class Server(uvicorn.Server):
@@ -118,9 +129,12 @@ def tune() -> None:
 def serve(settings: Settings, said: Callable[[str], None]) -> None:
     """Serve until asked to end. ``said`` is told what, and where."""
     tune()
-    store = open_store(settings.store, lease=settings.lease)
-    try:
-        _check_host(settings.host, store)
+    _check_host(settings)
+    with ExitStack() as opened:
+        sockets = listening(settings.host, settings.port)
+        for one in sockets:
+            opened.enter_context(one)
+        store = opened.enter_context(closing(open_store(settings.store, lease=settings.lease)))
         problems: list[Exception] = []
 
         def failed(error: Exception) -> None:
@@ -137,20 +151,56 @@ def serve(settings: Settings, said: Callable[[str], None]) -> None:
         said(f"{store.place} is served at http://{address}:{settings.port}")
         if not store.models():  # those that are there are warmed when they are taken
             threading.Thread(target=warm_usual, args=(lambda: server.should_exit,)).start()
-        server.run()
-    finally:
-        store.close()
+        server.run(sockets)
     if problems:
         error = problems[0]
         raise error if isinstance(error, GroupwiseError) else StoreError(repr(error))
 
 
-def _check_host(host: str, store: Store) -> None:
-    if not is_loopback(host) and not store.tokens():
+def listening(host: str, port: int) -> list[socket.socket]:
+    """Sockets at all addresses of a host; an error in one line where that cannot be."""
+    found: list[socket.socket] = []
+    try:
+        kind, passive = socket.SOCK_STREAM, socket.AI_PASSIVE
+        every = dict.fromkeys(socket.getaddrinfo(host, port, type=kind, flags=passive))
+        for family, _, protocol, _, address in every:
+            one = socket.socket(family, kind, protocol)
+            found.append(one)
+            if os.name == "posix":  # elsewhere it means that others may listen there too
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind(address)
+            one.listen(BACKLOG)
+    except OSError as error:
+        for one in found:
+            one.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigurationError(
+                f"Port {port} is in use: choose another with --port."
+            ) from None
+        raise ConfigurationError(
+            f"Cannot listen at {host}, port {port}: {error.strerror or error}. Choose others with "
+            "--host and --port."
+        ) from None
+    return found
+
+
+def _check_host(settings: Settings) -> None:
+    host = settings.host
+    if not is_loopback(host) and not _has_tokens(settings.store):
         raise ConfigurationError(
             f"{host} can be reached from elsewhere, and there are no tokens. Make one first: "
             "groupwise token create NAME --scope admin."
         )
+
+
+def _has_tokens(name: str) -> bool:
+    """Are there tokens in a store, which need not be there?"""
+    if not _is_there(name):
+        return False
+    with closing(open_store(name, writer=False)) as store:
+        return bool(store.tokens())
 
 
 def check(settings: Settings, said: Callable[[str], None]) -> bool:

@@ -163,7 +163,8 @@ class Service:
         try:
             await engine.snapshot()
         except GroupwiseError as error:
-            LOG.error("%s: no snapshot: %s", engine.record.name, error)
+            if not isinstance(engine.unavailable, UnknownError):  # it was deleted meanwhile
+                LOG.error("%s: no snapshot: %s", engine.record.name, error)
         except Exception:  # the log holds all of it
             LOG.exception("%s: no snapshot", engine.record.name)
 

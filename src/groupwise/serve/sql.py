@@ -7,8 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
+import msgspec
+
 from groupwise.serve.errors import ConflictError, StaleError, StoreError
 from groupwise.serve.store import (
+    FORGOTTEN,
+    SETTLED,
     Answer,
     Batch,
     Event,
@@ -271,10 +275,26 @@ class SqlStore(ABC):
             f"WHERE model = ? AND {by} = ?",
             (model, value),
         )
-        for number_, key_, row, answer, outcome, label, at, settled in found:
-            plain = bytes(row), bytes(answer), outcome, bytes(label)
-            return Answer(number_, key_, *plain, at, settled)
-        return None
+        return self._read(found[0]) if found else None
+
+    def _read(self, values: Sequence[Any]) -> Answer:
+        """What is remembered of a ticket; an error where a disk has changed it."""
+        plain = [bytes(one) if isinstance(one, memoryview) else one for one in values]
+        try:
+            found = msgspec.convert(plain, Answer, builtin_types=(bytes,))
+            for text in (found.answer, found.label) if found.label else (found.answer,):
+                msgspec.json.decode(text)
+        except msgspec.MsgspecError:
+            raise self._damaged() from None
+        if found.outcome not in (SETTLED, FORGOTTEN):
+            raise self._damaged()
+        return found
+
+    def _damaged(self) -> StoreError:
+        return StoreError(
+            f"What the store {self.place} remembers of settled tickets is damaged. Restore the "
+            "store from a copy."
+        )
 
     def keys(self, model: int) -> Iterator[str]:
         """The ids of all tickets that are remembered."""
@@ -284,6 +304,8 @@ class SqlStore(ABC):
         )
         beyond = -1
         while found := self._rows(statement, (model, beyond)):
+            if not all(isinstance(key, str | None) for _, key in found):
+                raise self._damaged()
             yield from (key for _, key in found if key is not None)
             beyond = found[-1][0]
 

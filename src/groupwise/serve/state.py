@@ -20,12 +20,11 @@ from groupwise.model import Groupwise
 from groupwise.protocols import Awake
 from groupwise.serve import waiting
 from groupwise.serve.errors import StoreError
-from groupwise.serve.store import FORGET, LABEL, PREDICT, Answer, Event
+from groupwise.serve.store import FORGET, FORGOTTEN, LABEL, PREDICT, SETTLED, Answer, Event
 from groupwise.serve.waiting import Waiting
 from groupwise.snapshot import restored
 from groupwise.ticket import Ticket
 
-SETTLED, FORGOTTEN = "settled", "forgotten"
 UNNAMED = "~"
 """With it begins the id of a ticket for which the caller gave none; its number follows."""
 WHOLE = 1 << 63
@@ -84,6 +83,11 @@ def digest_of(row: Row) -> bytes:
     """Rows with the same fields and values have the same; 1 and 1.0 are one value, true is not."""
     plain = {name: _whole(one) if type(one) is float else one for name, one in row.items()}
     return hashlib.blake2b(_sorted(plain), digest_size=16).digest()
+
+
+def _of(row: Row, name: str) -> bytes:
+    """What a row says of a field, if anything."""
+    return digest_of({name: row[name]} if name in row else {})
 
 
 def _whole(value: float) -> float:
@@ -253,6 +257,15 @@ class State:
         """Was a ticket that has an id issued for this row?"""
         ticket = self.tickets.get(issued.number)
         return digest_of(row) == (issued.row if ticket is None else digest_of(ticket.row))
+
+    def other_fields(self, issued: Issued, row: Row) -> list[str]:
+        """The fields in which a row is another than a ticket's; none where that is settled."""
+        ticket = self.tickets.get(issued.number)
+        if ticket is None:
+            return []
+        known = ticket.row
+        every = [*row, *(name for name in known if name not in row)]
+        return [name for name in every if _of(row, name) != _of(known, name)]
 
     def _admit(self, issued: Issued, ticket: Ticket) -> None:
         self.open[issued.number] = issued

@@ -16,6 +16,8 @@ from groupwise.serve.errors import StoreError
 
 PREDICT, LABEL, FORGET = 1, 2, 3
 """The kinds of events."""
+SETTLED, FORGOTTEN = "settled", "forgotten"
+"""What became of a ticket that is open no longer."""
 PART = 1 << 19
 """A snapshot is written in parts of so many bytes, between which events are committed."""
 

@@ -52,7 +52,7 @@
     const axis = { stroke: colour("--quiet"), grid, ticks: grid };
     chart = new uPlot({
       width: place.clientWidth, height: 320, scales: { x: { time: false }, y: { range: reach } },
-      axes: [{ ...axis, label: "settled rounds" }, { ...axis, size: 70 }],
+      axes: [{ ...axis, label: "settled rounds of the model" }, { ...axis, size: 70 }],
       bands: [{ series: [2, 1], fill: colour("--certificate") + "22" }],
       series: [
         {},
