@@ -13,6 +13,7 @@ import pytest
 import groupwise as gw
 from groupwise.files import source
 from tests.cli.commands import people_file, refused, succeed
+from tests.few import few
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="Windows has no such files"),
@@ -46,12 +47,15 @@ def said_by(process):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize(
     "words",
-    [
-        ("predict", "out/model.gw", "people.csv"),
-        ("regret", "out/model.gw", "--json"),
-        ("init", "people.csv"),
-        ("--help",),
-    ],
+    few(
+        [
+            ("predict", "out/model.gw", "people.csv"),
+            ("regret", "out/model.gw", "--json"),
+            ("init", "people.csv"),
+            ("--help",),
+        ],
+        1,
+    ),
 )
 def test_a_full_disk_at_standard_output(folder, words):
     places = [folder / word if "." in word else word for word in words]

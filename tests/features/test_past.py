@@ -63,7 +63,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("late", [0, 1, 9, 60])
+@pytest.mark.parametrize("late", few([9, 0, 1, 60], 1))
 def test_late_labels_in_any_order(name, late):
     maker, generator = MAKERS[name], random.Random(late)
     one, history, open_tickets = model([maker, gw.calendar("when")]), History(maker), []
