@@ -8,7 +8,7 @@ from tests.fuzz.runner import flushed, run
 
 PROGRAMS = {
     "adversary": 1_500,
-    "advice": 1_000,
+    "advice": 1_300,
     "equality": 150,
     "expectation": 20,
     "hostile": 800,
