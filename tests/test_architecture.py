@@ -39,7 +39,7 @@ LAYERS = {
             "classes",
             "recalibration",
             "intervals",
-            "windows",
+            "dyadic",
             "layers",
             "accounts",
             "pipeline",

@@ -9,8 +9,8 @@ import pandas
 import pytest
 
 import groupwise as gw
+from groupwise.dyadic import share
 from groupwise.regret.certificate import aggregator_bounds, certify, totals
-from groupwise.windows import share
 
 KINDS: list[dict[str, Any]] = [
     {},
@@ -91,7 +91,7 @@ def test_windows_are_groups_like_any_other(kind):
     features, labels, group = stream(150, 2)
     member = np.column_stack([group == 0, 0.5 * (group == 1), np.ones(150)]).astype(float)
     names = ["a", "b", "always_on"]
-    ours = gw.replay(features, labels, member, names=names, windows=gw.Windows(4), **kind)
+    ours = gw.replay(features, labels, member, names=names, windows=gw.windows(4), **kind)
     columns, masses, about = as_columns(member, 4)
     every = [f"w{i}" for i in range(len(about))] + names
     plain = gw.replay(features, labels, columns, names=every, prior=masses, **kind)
@@ -446,7 +446,7 @@ def test_what_has_no_windows_says_so():
             gw.Groupwise([gw.by("g")], **options)
     for shortest in (0, 3, 2.0, True, -4, 1 << 50):
         with pytest.raises(gw.errors.ConfigurationError, match="power of two"):
-            gw.Windows(shortest)  # type: ignore[arg-type]
+            gw.windows(shortest)  # type: ignore[arg-type]
     with pytest.raises(gw.errors.ConfigurationError, match="FTPL has no windows"):
         gw.Groupwise(
             [gw.by("g")],

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         oracles,
         presets,
     )
+    from groupwise.dyadic import Windows, windows
     from groupwise.errors import GroupwiseError
     from groupwise.features import calendar, encoded, hashed, hinges, past
     from groupwise.groups import by, cut, pairs, weight, where
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from groupwise.sums import Sums
     from groupwise.ticket import Ticket
     from groupwise.validation import register
-    from groupwise.windows import Windows
 
 __version__ = "0.1.0"
 
@@ -48,7 +48,7 @@ _HOMES = {
     "Sums": "sums",
     "load": "snapshot",
     "Ticket": "ticket",
-    "Windows": "windows",
+    "Windows": "dyadic",
     "register": "validation",
     "replay": "replaying",
     "by": "groups",
@@ -61,6 +61,7 @@ _HOMES = {
     "pairs": "groups",
     "weight": "groups",
     "where": "groups",
+    "windows": "dyadic",
 }
 _MODULES = (
     "aggregators",
@@ -109,6 +110,7 @@ __all__ = [
     "replay",
     "weight",
     "where",
+    "windows",
 ]
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from groupwise.assignment import Assignment
+from groupwise.dyadic import Windows
 from groupwise.errors import ConfigurationError
 from groupwise.features.derived import features_from_json, features_to_json
 from groupwise.groups import from_dict
@@ -12,7 +13,6 @@ from groupwise.intervals import Intervals
 from groupwise.losses import loss_from_dict
 from groupwise.recalibration import layer_from_dict, layer_to_dict
 from groupwise.validation import part_from_dict, part_to_save
-from groupwise.windows import Windows
 
 if TYPE_CHECKING:
     from groupwise.model import Groupwise

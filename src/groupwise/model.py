@@ -10,6 +10,7 @@ from groupwise import archive
 from groupwise.assignment import PerGroup, as_assignment
 from groupwise.carrying import Carrying
 from groupwise.configuration import arguments_from, configuration_of
+from groupwise.dyadic import Windows, as_windows, open_windows
 from groupwise.errors import TicketError, TooLargeError
 from groupwise.features import COLUMNS, AnyFeatures, Derived, Encoder, split
 from groupwise.features.declared import FieldKind
@@ -35,7 +36,6 @@ from groupwise.validation import (
     encoder_for,
     with_intersections,
 )
-from groupwise.windows import Windows, as_windows, open_windows
 
 KEY_BYTES = 16
 
@@ -85,7 +85,7 @@ class Groupwise(Carrying):
         and ``model.coverage()`` shows how often labels were inside.
     windows : True for small regret on every recent stretch of every group too, with certificates
         (``model.regret(last=1000)``): learners that begin anew again and again, of which each group
-        has log₂ of its rounds at a time. Or ``gw.Windows(shortest)``.
+        has log₂ of its rounds at a time. Or ``gw.windows(shortest)``.
     missing : "indicator" makes None and NaN in features a 0 with a 0/1 feature beside; else errors.
 
     >>> import groupwise as gw

@@ -11,7 +11,7 @@ from groupwise.regret.certificate import aggregator_bounds
 from groupwise.store import Store
 
 if TYPE_CHECKING:
-    from groupwise.windows import Clocks
+    from groupwise.dyadic import Clocks
 
 
 class Records:

@@ -28,6 +28,7 @@ import numpy as np
 
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.class_names import loss_of_class
+from groupwise.dyadic import Clocks
 from groupwise.errors import ConfigurationError, LabelError
 from groupwise.kernels import rounds
 from groupwise.kernels.compiled import ready
@@ -53,7 +54,6 @@ from groupwise.regret.calibration import bins_for
 from groupwise.staff import Staff
 from groupwise.store import Store
 from groupwise.validation import sound_play
-from groupwise.windows import Clocks
 
 NOBODY = 0.5
 """The scaled play where no group is awake: the middle of the range."""

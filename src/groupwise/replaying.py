@@ -14,6 +14,7 @@ from groupwise import segmented
 from groupwise.arrays import LARGEST, Index, Vector
 from groupwise.assignment import PerGroup, of_columns
 from groupwise.class_names import ClassName
+from groupwise.dyadic import Windows, as_windows, open_windows
 from groupwise.errors import ConfigurationError, FeatureError, GroupError, LabelError
 from groupwise.features.experts import Experts
 from groupwise.figures import KEEP, Gathered, path_of, refuse_actions, run
@@ -43,7 +44,6 @@ from groupwise.validation import (
     is_mass,
     mass_of_everybody,
 )
-from groupwise.windows import Windows, as_windows, open_windows
 
 
 class Inputs(NamedTuple):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from groupwise.arrays import Flags, Index, Vector
 from groupwise.classes import shown
+from groupwise.dyadic import Clocks, Expanded
 from groupwise.errors import ConfigurationError, GroupwiseError
 from groupwise.kernels.cells import Cells
 from groupwise.kernels.layout import room
@@ -26,7 +27,6 @@ from groupwise.kernels.schedule import Parts, subsequences
 from groupwise.kernels.windows import NEXT
 from groupwise.protocols import Awake, Bank, Row
 from groupwise.reduction import Reduction
-from groupwise.windows import Clocks, Expanded
 
 CHUNK = 4_096
 """Rows at a time: enough to keep the threads busy, few enough to stay in the cache."""

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from groupwise.arrays import Vector
+from groupwise.dyadic import Windows
 from groupwise.errors import ConfigurationError
 from groupwise.groups import Group, by
 from groupwise.intervals import Intervals
 from groupwise.losses import Loss, Square, Unbounded
 from groupwise.model import Groupwise
 from groupwise.protocols import AnyAggregator
-from groupwise.windows import Windows
 
 TARGET = "(label)"
 """The column in which labels go into a replay."""

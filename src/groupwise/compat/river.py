@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from groupwise.class_names import ClassName
 from groupwise.compat import TARGET, Adapter, Regression, widened
+from groupwise.dyadic import Windows
 from groupwise.errors import ConfigurationError, is_finite
 from groupwise.extras import needed_by
 from groupwise.groups import Group
@@ -20,7 +21,6 @@ from groupwise.protocols import AnyAggregator
 from groupwise.regret.calibration import CalibrationTable
 from groupwise.regret.table import RegretTable
 from groupwise.ticket import Ticket
-from groupwise.windows import Windows
 
 with needed_by("The adapter for river"):
     from river import base
@@ -148,7 +148,7 @@ class GroupwiseRegressor(Regression, Remembering, base.MiniBatchRegressor):
     intervals : the share of labels that ``predict_interval_one`` is to cover on every group, such
         as 0.9; it needs a range.
     windows : True for small regret on every recent stretch of every group too
-        (``regret(last=1000)``), or ``gw.Windows(shortest)``.
+        (``regret(last=1000)``), or ``gw.windows(shortest)``.
 
     >>> from groupwise.compat.river import GroupwiseRegressor
     >>> from river import datasets, evaluate, metrics, preprocessing

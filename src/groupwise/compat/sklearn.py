@@ -151,7 +151,7 @@ class GroupwiseRegressor(Regression, Fitting, RegressorMixin, BaseEstimator):  #
     intervals : the share of labels that ``predict_interval`` is to cover on every group, such as
         0.9; it needs a range.
     windows : True for small regret on every recent stretch of every group too
-        (``regret(last=1000)``), or ``gw.Windows(shortest)``.
+        (``regret(last=1000)``), or ``gw.windows(shortest)``.
 
     Attributes
     ----------

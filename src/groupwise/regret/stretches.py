@@ -17,8 +17,8 @@ from groupwise.regret.certificate import (
 )
 
 if TYPE_CHECKING:
+    from groupwise.dyadic import Clocks
     from groupwise.reduction import Reduction
-    from groupwise.windows import Clocks
 
 
 def clocks_for(reduction: "Reduction", last: int | None) -> "Clocks | None":

@@ -81,7 +81,7 @@ class RegretTable(Printed):
     is beaten by as much. ``model.regret(against="theirs")`` is a table about it alone.
 
     ``model.regret(last=1000)`` is about a stretch of each group, as many of its last rounds as
-    ``length`` says (``groupwise.windows``).
+    ``length`` says (``groupwise.dyadic``).
     """
 
     comparator: str = "the best linear model in hindsight"

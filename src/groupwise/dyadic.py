@@ -80,12 +80,21 @@ class Windows:
         object.__setattr__(self, "shortest", int(self.shortest))  # as files keep it
 
 
+def windows(shortest: int = 32) -> Windows:
+    """Windows of every group's own time: ``Groupwise(..., windows=windows())``; see `Windows`.
+
+    >>> windows() == Windows()
+    True
+    """
+    return Windows(shortest)
+
+
 def as_windows(windows: Any, loss: Loss, aggregator: Any, recalibrate: Any) -> Windows | None:
     """What ``windows`` asks for, checked; None where it asks for none."""
     if windows is None or windows is False:
         return None
     if windows is not True and not isinstance(windows, Windows):
-        raise ConfigurationError(f"windows={windows!r}: give True, gw.Windows(...) or False.")
+        raise ConfigurationError(f"windows={windows!r}: give True, gw.windows(...) or False.")
     if type(aggregator) not in (AdaNormalHedge, Prod, Specialists):
         raise ConfigurationError(
             "Windows come and go, and certificates must not forget those that are gone: that is "
