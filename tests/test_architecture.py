@@ -1,6 +1,7 @@
 """The shape of the package: imports point one way, heavy ones wait, files stay small."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -154,6 +155,17 @@ def test_imports_make_no_circle():
         ready = {module for module, others in waiting.items() if not others & waiting.keys()}
         assert ready, f"these import each other: {sorted(waiting)}"
         waiting = {module: others for module, others in waiting.items() if module not in ready}
+
+
+def test_nobody_asks_whether_a_learner_is_a_ridge():
+    """What else than its own file and the reading of settings needs to know is said by the part."""
+    asks = re.compile(r"isinstance\(.*(Ridge|Logistic|FTPL)")
+    asking = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in FILES
+        if path.parent.name != "learners" and asks.search(path.read_text(encoding="utf-8"))
+    }
+    assert asking <= {"validation.py"}
 
 
 def test_learners_and_aggregators_do_not_know_each_other():

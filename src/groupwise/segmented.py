@@ -11,7 +11,6 @@ from groupwise.kernels.layout import room
 from groupwise.learners import beginnings
 from groupwise.learners.logged import Logged
 from groupwise.learners.recorders import LinearRecorder
-from groupwise.learners.ridge import Ridge
 from groupwise.protocols import Engine
 from groupwise.reduction import Reduction
 from groupwise.regret.sums import GroupSums, is_few, taken, written
@@ -135,13 +134,13 @@ def refuse(reduction: Reduction) -> None:
             "groups run in parallel then."
         )
     for one in reduction.learners:
-        if not isinstance(one, (Ridge, Logged)):
+        if not (getattr(one, "adds_up", False) or isinstance(one, Logged)):
             raise ConfigurationError(
                 f"{getattr(one, 'name', type(one).__name__)} cannot begin a segment: what it has "
                 "learned does not add up over rows, as that of learners.Ridge does. Leave segment "
                 "out: groups run in parallel then."
             )
-    if not any(isinstance(one, Ridge) for one in reduction.learners):
+    if all(isinstance(one, Logged) for one in reduction.learners):
         raise ConfigurationError("Segments are for learners.Ridge, and there is none.")
 
 
@@ -180,7 +179,7 @@ def carry_over(carried: Carried, reduction: Reduction, features: int) -> None:
     reduction.load_settled(dict(settled.state), settled.groups)
     reduction.reserve(everybody, features)
     beginnings.take_up(crew, everybody, carried.beginnings, calm=False)
-    bank = beginnings.ridge_of(crew)
+    bank = beginnings.bank_of(crew)
     for group, (minimum, determinant) in settled.figures.items():
         own = bank.store.of(group)
         own.minimum[:], own.log_determinant[:] = minimum, determinant

@@ -27,10 +27,10 @@ from groupwise.kernels.cells import Cells
 from groupwise.kernels.hindsight import TOGETHER
 from groupwise.layers import AnyLayer, reduction_for
 from groupwise.learners import beginnings
-from groupwise.learners.beginnings import Apart, Beginnings, Passed
+from groupwise.learners.beginnings import Adding, Apart, Beginnings, Passed
 from groupwise.learners.crew import Crew
+from groupwise.learners.logged import Logged
 from groupwise.learners.recorders import Recorder, SegmentRecorder
-from groupwise.learners.ridge import Ridge
 from groupwise.learners.rosters import Rosters
 from groupwise.losses import Loss
 from groupwise.protocols import AnyAggregator, Engine
@@ -69,15 +69,15 @@ class Parts(NamedTuple):
         return reduction_for(*self[:10])
 
     @property
-    def ridges(self) -> tuple[Ridge, ...]:
+    def adding(self) -> tuple[Adding, ...]:
         """The learners but those that come with the rows."""
         assert not isinstance(self.learners, Rosters)
-        return tuple(one for one in self.learners if isinstance(one, Ridge))
+        return tuple(one for one in self.learners if not isinstance(one, Logged))
 
     @property
     def forgetting(self) -> list[float]:
         """The factors by which learners forget, each once."""
-        return sorted({float(one.forgetting) for one in self.ridges})
+        return sorted({float(one.forgetting) for one in self.adding})
 
 
 class Segment(NamedTuple):
@@ -242,9 +242,9 @@ def _passed(
     """The sums of groups as learners take them in; where columns lean, once more without that."""
     found = [{x: Apart(y.rows, y.right, np.zeros(y.width)) for x, y in one.items()} for one in sums]
     gammas = parts.forgetting
-    parameters = beginnings.ridge_of(crew_of(parts.reduction())).parameters if gammas else NONE
+    parameters = beginnings.bank_of(crew_of(parts.reduction())).parameters if gammas else NONE
     least = {
-        gamma: min((x for x in parts.ridges if x.forgetting == gamma), key=lambda x: x.penalty)
+        gamma: min((x for x in parts.adding if x.forgetting == gamma), key=lambda x: x.penalty)
         for gamma in gammas
     }
     leaning: dict[int, dict[float, tuple[_Steady, Vector, int]]] = {}
@@ -306,7 +306,7 @@ class _Steady:
 
 def follow(parts: Parts, before: Beginnings, added: Added) -> Beginnings:
     """What learners begin the next segment with."""
-    bank = beginnings.ridge_of(crew_of(parts.reduction()))
+    bank = beginnings.bank_of(crew_of(parts.reduction()))
     after = dict(before)
     for i, group in enumerate(added.groups.tolist()):
         masses = {gamma: float(added.masses[gamma][i]) for gamma in parts.forgetting}

@@ -10,7 +10,7 @@ with A and is renewed as it is round by round: when that happens is known from t
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from groupwise.kernels.hindsight import HELD
 from groupwise.kernels.layout import room
 from groupwise.kernels.ridge import Models
 from groupwise.learners.crew import Crew
-from groupwise.learners.ridge import Ridge, RidgeBank
+from groupwise.learners.ridge import RidgeBank
 from groupwise.regret.sums import GroupSums, placed, together
 
 
@@ -34,6 +34,18 @@ class Beginning(NamedTuple):
 
 
 Beginnings = Mapping[int, Beginning]
+
+
+class Adding(Protocol):
+    """A learner whose ``adds_up`` says that it is a function of A and Σ w y x."""
+
+    @property
+    def penalty(self) -> float:
+        """λ."""
+
+    @property
+    def forgetting(self) -> float:
+        """γ."""
 
 
 class Apart(NamedTuple):
@@ -89,7 +101,7 @@ def fresh(penalties: Sequence[float], width: int) -> Models:
 
 def of_crew(crew: Crew, groups: int) -> dict[int, Beginning]:
     """What the learners of the first groups are now."""
-    bank = ridge_of(crew)
+    bank = bank_of(crew)
     found = {}
     for group in range(min(groups, len(bank.store))):
         if bank.store.block[group] < 0:
@@ -112,11 +124,10 @@ def of_crew(crew: Crew, groups: int) -> dict[int, Beginning]:
     return found
 
 
-def ridge_of(crew: Crew) -> RidgeBank:
-    """The ridge learners of a crew, which has no others."""
+def bank_of(crew: Crew) -> RidgeBank:
+    """What learns in a crew whose learners all add up, which is one bank."""
     (bank,) = crew.banks
-    assert isinstance(bank, RidgeBank)
-    return bank
+    return cast(RidgeBank, bank)
 
 
 def widened(own: Models, penalties: Sequence[float], width: int) -> Models:
@@ -132,7 +143,7 @@ def widened(own: Models, penalties: Sequence[float], width: int) -> Models:
 
 
 def followed(
-    before: Beginning | None, learners: Sequence[Ridge], parameters: Vector, passed: Passed
+    before: Beginning | None, learners: Sequence[Adding], parameters: Vector, passed: Passed
 ) -> Beginning:
     """What the learners of a group begin the next segment with."""
     penalties = [one.penalty for one in learners]
@@ -166,7 +177,9 @@ def _take_in(
     beginnings.take_in(models, k, parameters, left, rows, right, strength, multiples, pivot)
 
 
-def multiples_for(sums: GroupSums, learner: Ridge, parameters: Vector) -> tuple[Vector, int] | None:
+def multiples_for(
+    sums: GroupSums, learner: Adding, parameters: Vector
+) -> tuple[Vector, int] | None:
     """Which multiples of which column rows are to be without; None where they may be as they are.
 
     Rounding takes ε times as much from a column as it has in common with others.
@@ -189,7 +202,7 @@ def multiples_for(sums: GroupSums, learner: Ridge, parameters: Vector) -> tuple[
 
 def take_up(crew: Crew, groups: Index, given: Beginnings, calm: bool) -> None:
     """Give the learners of groups what they begin with, calm where they may be, if asked for."""
-    bank = ridge_of(crew)
+    bank = bank_of(crew)
     known = np.array([group for group in groups.tolist() if group in given], dtype=np.int64)
     crew.name(known, [given[group].features for group in known.tolist()])
     widths = np.array([given[group].models.theta.shape[1] for group in known.tolist()])
@@ -206,6 +219,6 @@ def take_up(crew: Crew, groups: Index, given: Beginnings, calm: bool) -> None:
 
 def figures(crew: Crew, groups: Index) -> Any:
     """The sums of every learner that are not in A: M and ln det(A/λ), group by group."""
-    bank = ridge_of(crew)
+    bank = bank_of(crew)
     own = [bank.store.of(group) for group in groups.tolist()]
     return np.array([[one.minimum, one.log_determinant] for one in own])

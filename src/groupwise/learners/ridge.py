@@ -4,7 +4,7 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -92,6 +92,9 @@ class Ridge:
     forward: bool = False
     forgetting: float = 1.0
     everybody: bool | str = False
+
+    adds_up: ClassVar[bool] = True
+    """It is a function of sums over rows, with which segments can begin (``beginnings``)."""
 
     def __post_init__(self) -> None:
         checked_penalty(self.penalty)
