@@ -23,6 +23,10 @@ def fail(value):
     raise ZeroDivisionError(value)
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def threads():
     """How many threads each library of linear algebra has."""
     import scipy.linalg  # noqa: F401

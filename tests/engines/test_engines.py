@@ -3,13 +3,14 @@
 import socket
 import subprocess
 import sys
+from threading import Event, Timer
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
 import groupwise as gw
-from groupwise.engines import checked_engine, each, opened
+from groupwise.engines import LocalEngine, checked_engine, each, opened
 from groupwise.engines.fingerprint import fingerprint
 from groupwise.engines.ray import RayEngine, disagreement, size_of
 from groupwise.errors import ConfigurationError, EngineError, LabelError
@@ -32,6 +33,34 @@ def test_a_map_keeps_the_order(jobs):
         assert engine.get(engine.submit(tasks.add, one, one)) == 18
         with pytest.raises(LabelError, match="row 7: 5 is no label"):
             engine.get(engine.submit(tasks.double, engine.submit(tasks.refuse, 5)))
+
+
+def test_an_interrupt_ends_a_run_at_once():
+    """Also in a task whose result is asked for at the end alone; further ones are not begun."""
+    rng, seen = np.random.default_rng(0), []
+
+    class Interrupted(LocalEngine):
+        def submit(self, function, *arguments):
+            seen.append(function.__name__)
+            now = function.__name__ == "record" and seen.count("record") == 3
+            return super().submit(tasks.interrupt if now else function, *arguments)
+
+    X, y = rng.random((100, 3)), rng.random(100)
+    with pytest.raises(KeyboardInterrupt), Interrupted(1) as engine:
+        gw.replay(X, y, np.ones((100, 1)), segment=10, engine=engine)
+    assert (seen.count("add_up"), seen[-1]) == (3, "record")
+
+
+def test_an_interrupt_says_nothing_of_tasks_that_wait(caplog):
+    """However many wait for one another."""
+    begin = Event()
+    with pytest.raises(KeyboardInterrupt), LocalEngine(2) as engine:
+        one = engine.submit(begin.wait)
+        for _ in range(2_000):
+            one = engine.submit(tasks.add, one, 1)
+        Timer(0.2, begin.set).start()  # when the engine is shut down already
+        raise KeyboardInterrupt
+    assert caplog.messages == []
 
 
 def test_linear_algebra_has_one_thread():

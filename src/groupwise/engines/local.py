@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from threading import Lock
 from types import TracebackType
 from typing import Any
@@ -83,10 +84,10 @@ class _Task:
         if self.pool is None:
             self._run()
             return
-        try:
+        # An engine that is shut down takes none: nobody waits for this any more, nor for what it is
+        # an argument of. To tell them all, each from within the one before, goes too deep.
+        with suppress(RuntimeError):
             self.pool.submit(self._run)
-        except RuntimeError as error:  # the engine is shut down: nobody waits for this any more
-            self.result.set_exception(error)
 
     def _run(self) -> None:
         try:
@@ -94,6 +95,9 @@ class _Task:
             found = self.function(*given)
         except BaseException as error:
             self.result.set_exception(error)
+            # Ctrl-C: who asks for this result may come late, or never.
+            if self.pool is None and not isinstance(error, Exception):
+                raise
         else:
             self.arguments = ()
             self.result.set_result(found)
