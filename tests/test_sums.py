@@ -181,6 +181,9 @@ def test_errors_say_what_to_do_and_leave_the_sums():
     more = rows.filter(~polars.col("city").is_in(["c0", "c1", "c2"]))
     with pytest.raises(gw.errors.FeatureError, match="max_levels"):
         narrow.empty().add(few) + narrow.empty().add(more)
+    numbered = gw.Sums([gw.by("x")], features=["when"], loss=SQUARE, max_levels=4)
+    with pytest.raises(gw.errors.FeatureError, match="Column 'x' has more than 4 values in both"):
+        numbered.empty().add(rows[:3]) + numbered.empty().add(rows[3:6])
     text = narrow.empty().add(few.with_columns(x=polars.col("x").cast(polars.String)).head(4))
     with pytest.raises(gw.errors.FeatureError, match="'x'"):
         narrow.empty().add(few) + text

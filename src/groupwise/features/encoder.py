@@ -179,7 +179,8 @@ class Encoder:
         if most is None:
             return None
         full = (field for field, levels in self._levels.items() if len(levels) > most)
-        named = (f"of group {number}" for number, n in self._indicated.items() if n > most)
+        crowds = (number for number, n in self._indicated.items() if n > most)
+        named = (self.groups.declarations[number].columns[0] for number in crowds)
         return next(full, None) or next(named, None)
 
     def announce(self) -> None:
