@@ -18,6 +18,11 @@ def test_by_hand():
     assert wide.bottleneck == "the cores: up to 8 workers make it faster"
     assert (wide.state, wide.memory) == (40.0, 5 * 300.0 + 4 * 40.0)
     assert wide.moved == 10 * (3 * 100.0 + 4 * 200.0 + 30.0 + 10.0)
+    assert wide.told()[0] == "1,000 rows in 10 segments, on 2 workers"
+    few = Estimate(1_000, 1, 4, SECONDS, BYTES, in_order=False)
+    assert few.wall == 8.5  # one worker does it all
+    assert few.bottleneck.startswith("the segments: shorter ones")
+    assert few.told()[0] == "1,000 rows in 1 segment, on 4 workers"
     late = Estimate(1_000, 10, 20, SECONDS, BYTES, in_order=True)
     assert (late.chain[1], late.wall) == (20.0, 20.0)
     assert "features of the past" in late.bottleneck

@@ -102,18 +102,25 @@ class Estimate:
         return max(found.items(), key=lambda item: item[1])
 
     @property
+    def busy(self) -> int:
+        """How many workers have something to do: no more than there are segments."""
+        return min(self.workers, self.segments)
+
+    @property
     def wall(self) -> float:
         """Seconds until it is through: of all cores, or of the longest chain."""
-        return max(self.cpu / self.workers, self.chain[1])
+        return max(self.cpu / self.busy, self.chain[1])
 
     @property
     def bottleneck(self) -> str:
         """What more workers would not help with, or that they would."""
         name, seconds = self.chain
-        if seconds >= self.cpu / self.workers:
+        if seconds >= self.cpu / self.busy:
             return f"{name}, one segment after another"
-        useful = int(self.cpu / seconds) if seconds else 10**6
-        return f"the cores: up to {useful:,} workers make it faster"
+        if self.workers >= self.segments:
+            return "the segments: shorter ones would give more workers something to do"
+        useful = int(self.cpu / seconds) if seconds else self.segments
+        return f"the cores: up to {min(useful, self.segments):,} workers make it faster"
 
     @property
     def state(self) -> float:
@@ -136,7 +143,8 @@ class Estimate:
     def told(self) -> list[str]:
         """It all, in a few lines."""
         return [
-            f"{self.rows:,} rows in {self.segments:,} segments, on {self.workers} workers",
+            f"{self.rows:,} rows in {_many(self.segments, 'segment')}, on "
+            + _many(self.workers, "worker"),
             f"core hours    {self.cpu / 3600:.3g} ({self.cpu:,.0f} s)",
             f"time          {self.wall:,.0f} s at best",
             f"memory        {self.memory / 1e6:,.0f} MB on all workers, besides "
@@ -145,6 +153,10 @@ class Estimate:
             f"bytes moved   {self.moved / 1e9:,.2f} GB at most between workers",
             f"bottleneck    {self.bottleneck}",
         ]
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def estimate(found: Scan, plan: Plan, asked: Asked, workers: int) -> Estimate:
