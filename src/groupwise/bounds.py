@@ -226,13 +226,17 @@ def linear_optimisation(
 def noise_width(entries: float, policies: float) -> float:
     """W = E max over f of Σ of the Laplace(1) noise where f says 1, for ``policies`` policies.
 
-    f says 1 in at most k = ``entries`` places. E exp(λ Laplace(1)) = 1/(1 − λ²), hence for every λ
-    in (0, 1), as the maximum is at most ln Σ_f exp(λ …)/λ (Jensen),
+    There is noise in k = ``entries`` places, contexts times labels, whatever f says there.
+    E exp(λ Laplace(1)) = 1/(1 − λ²), hence for every λ in (0, 1), as f says 1 in at most k of them
+    and the maximum is at most ln Σ_f exp(λ …)/λ (Jensen),
 
         W ≤ (ln |H| − k ln(1 − λ²)) / λ,
 
     and W ≤ k/2, the expectation of all positive noise together. About 2√(k ln |H|) where the class
     is small, of which a class's true W is a part.
+
+    >>> round(noise_width(entries=64, policies=14), 2)
+    26.26
     """
     places, size = _at_least("entries", entries), math.log(_at_least("policies", policies, 1.0))
     if places == 0.0 or size == 0.0:
