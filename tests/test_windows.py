@@ -528,6 +528,22 @@ def test_recently_half_of_the_excess_is_saved(kind):
             assert (found <= np.where(plain > 0, 0.5 * plain, plain) + 1e-9).all(), (plain, found)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["jumps", "to and fro", "drift"])
+def test_on_fresh_streams_nearly_all_groups_save_half(kind):
+    """What docs/windows.md says of twenty streams of each kind, on others than those above."""
+    every = []
+    for seed in range(10, 20):
+        rows = changing(kind, seed)
+        ridge: dict[str, Any] = {"learner": gw.learners.Ridge(), "keep": ()}
+        plain = excess(gw.replay(*rows, **ridge).loss, *rows)
+        every.append((plain, excess(gw.replay(*rows, **ridge, windows=True).loss, *rows)))
+    plain, ours = (np.concatenate(one) for one in zip(*every, strict=True))
+    assert (ours <= np.where(plain > 0, 0.5 * plain, plain) + 1e-9).mean() >= 0.98
+    groups = np.arange(plain.size) % 5 < 4  # without everybody, who is helped by their groups
+    assert ours[groups].sum() <= 0.1 * plain[groups].sum()
+
+
 @pytest.mark.parametrize("noise", [0.005, slow(0.02), slow(0.1)])
 @pytest.mark.parametrize("options", [{"learner": gw.learners.Ridge()}, slow({})])
 def test_where_nothing_changes_little_is_lost(options, noise):
