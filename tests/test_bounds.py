@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -137,17 +138,18 @@ def test_two_policies_on_one_context_have_just_that_width():
 @pytest.mark.parametrize("rounds", [9, 2_000])
 def test_classification_is_made_of_its_parts(rounds, labels, independent):
     """Labels that are each for themselves: one class a label, of which a shift changes one."""
-    size, policies, groups = 5, 14, 7
+    size, policies, groups = 64, 14, 7  # so many places that W is not half of them
     more = bounds.overhead(rounds, groups)
     if independent:
         width, once, twice = labels * bounds.noise_width(size, policies), 1, 1
     else:
         width, once, twice = bounds.noise_width(size * labels, policies), labels, labels**2
     known = {"groups": groups, "labels": labels, "policies": policies, "independent": independent}
-    for bound, name, shift, factor in [
+    settings: list[tuple[Any, str, int, int]] = [
         (bounds.classification_transductive, "contexts", 1, once),
         (bounds.classification_separator, "separator", size, twice),
-    ]:
+    ]
+    for bound, name, shift, factor in settings:
         alpha = bounds.contextual_ftpl(rounds, labels, shift, shift * factor, width)
         found = bound(rounds, **known, **{name: size})
         assert found == pytest.approx(alpha + more, rel=1e-9)

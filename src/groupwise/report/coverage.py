@@ -190,7 +190,8 @@ def _colour(place: int) -> int:
 def _moments(sums: Sequence[Sums], group: str) -> Vector:
     """The sums of a group, from 0 on, at the moments that have more rounds than those before."""
     found = np.array([(0.0, 0.0, 0.0), *(one[group] for one in sums if group in one)])
-    return found[np.concatenate([[True], np.diff(found[:, 0]) > 0.0])].T
+    different: Vector = found[np.concatenate([[True], np.diff(found[:, 0]) > 0.0])].T
+    return different
 
 
 def _stretches(rounds: Vector) -> list[int]:
