@@ -390,6 +390,27 @@ def test_linear_optimisation_is_above_regret():
         assert regret <= row["a_priori"] <= declared
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (-1.0, 9.0)])
+def test_the_range_of_costs_is_that_of_the_loss(low, high):
+    """Also where costs are below 0, or stay within less of it: it is what tables count in."""
+    model = gw.Groupwise(
+        [gw.by("kind")],
+        FTPL(Finite(np.eye(3)), cost_norm=1.0),
+        loss=gw.losses.Linear(low, high),
+    )
+    for t in range(90):
+        model.learn_one(
+            {"kind": "ab"[t % 2]}, np.eye(3)[t % 3] * (1.0 if low == 0.0 or t % 2 else -1.0)
+        )
+    for row in model.regret():
+        known = {"groups": 3, "diameter": 2, "cost_norm": 1, "cost_range": high - low}
+        declared = bounds.linear_optimisation(row["rounds"], **known)
+        assert row["regret"] <= row["a_priori"] <= declared
+        if high - low > 1.0:
+            short = bounds.linear_optimisation(row["rounds"], **known | {"cost_range": 1.0})
+            assert short < row["a_priori"]
+
+
 CONTEXTS = [list(bits) for bits in itertools.product([0, 1], repeat=3)]
 
 

@@ -182,8 +182,10 @@ def ftpl(
     """α of follow the perturbed leader: 3√(D R C T_g), or for a known length 2√(D R C T_g).
 
     D = max ‖a − a'‖₁ (the paper's A), C = ``cost_norm`` the largest ‖c‖₁, R = ``cost_range`` the
-    largest |⟨a − a', c⟩| (at most C, the default, as actions are in [0, 1]^d), ``tuned_for`` the
-    ``horizon`` that ``learners.FTPL`` was given, of which T_g may be another:
+    range high − low of ``losses.Linear(low, high)``, by which the noise is tuned: no less than any
+    |⟨a − a', c⟩|. C, the default, is that of Linear(0, C); costs that may be below 0 can take
+    Linear(−C, C), and R = 2C. ``tuned_for`` is the ``horizon`` that ``learners.FTPL`` was given, of
+    which T_g may be another:
 
         R Σ_t ε_t ‖c_t‖₁ + D/ε_T ≤ √(D R C) (Σ_t 1/√t + √T_g),   ε_t = √(D / (R C t)),
 
@@ -213,7 +215,8 @@ def linear_optimisation(
 
         3√(D R C T_g) + R √(3 T_g ln(B |𝒢|)), in the units of the costs,
 
-    in expectation, where the paper has O(√(T_I C A d) + √(T_I log |𝓘|)).
+    in expectation, where the paper has O(√(T_I C A d) + √(T_I log |𝓘|)). The aggregator sees
+    losses in units of R.
 
     >>> round(linear_optimisation(10_000, 5, diameter=4, cost_norm=6, cost_range=3))
     3784
