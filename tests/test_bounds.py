@@ -207,10 +207,40 @@ def test_what_makes_no_sense_is_refused():
     ):
         with pytest.raises(ConfigurationError, match=next(iter(wrong))):
             bounds.regression(**({"rounds": 9, "groups": 2, "features": 2, "norm": 1.0} | wrong))
+    for bound, wrong in (
+        (bounds.ridge, {"features": 2, "norm": 1.0, "penalty": 0}),
+        (bounds.ftpl, {"diameter": 2, "cost_norm": 1.0, "tuned_for": 0}),
+        (bounds.contextual_ftpl, {"shift": 1, "kappa": 1, "width": 1, "labels": 0}),
+        (bounds.contextual_ftpl, {"labels": 1, "kappa": 1, "width": 1, "shift": 0}),
+        (bounds.overhead, {"groups": 2**2_000}),
+        (bounds.ridge, {"features": 2, "norm": 1e200}),
+    ):
+        named = list(wrong)[-1]
+        with pytest.raises(ConfigurationError, match=f"{named} must be a number") as error:
+            bound(rounds=9, **wrong)
+        assert len(str(error.value)) < 120
     with pytest.raises(ConfigurationError, match="says nothing"):
         bounds.overhead(9, 2, aggregator=object())
     with pytest.raises(ConfigurationError, match="however many"):
         bounds.rounds_until(lambda rounds: rounds + 1.0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_ends_of_what_makes_sense():
+    """Sums of products of a few: not a number is nowhere, and infinite is nothing."""
+    far: list[Any] = [1e-300, 1.0, np.float32(7.0), 1e60]
+    for rounds, one, other in itertools.product(far, repeat=3):
+        most = max(one, 1.0), max(other, 1.0)
+        found = [
+            bounds.regression(rounds, most[0], most[1], one, one, max(other, 1e-60)),
+            bounds.linear_optimisation(rounds, most[0], one, other),
+            bounds.classification_separator(rounds, most[0], most[0], 3, most[1]),
+            bounds.classification_transductive(rounds, most[0], most[1], 3, most[0]),
+            bounds.apple_tasting(rounds, most[0], most[1], 7),
+            bounds.enumerated(rounds, *most),
+            bounds.noise_width(one, 2.0**1_000),
+        ]
+        assert all(0.0 <= bound < math.inf for bound in found), (rounds, one, other)
 
 
 # Above realised regret, on the streams of ``checks``.
@@ -233,6 +263,17 @@ def in_group(group, row):
     if group == "share":
         return row["share"]
     return float(row["u"] > 0.3) if group.startswith("u") else float(group == f"kind={row['kind']}")
+
+
+def test_costs_in_any_unit_that_labels_can_have():
+    model = gw.Groupwise(
+        [gw.by("kind")], FTPL(Finite(np.eye(3)), cost_norm=1e139), loss=gw.losses.Linear(0, 1e139)
+    )
+    for t in range(20):
+        model.learn_one({"kind": "ab"[t % 2]}, 1e139 * np.eye(3)[t % 3])
+    for row in model.regret():
+        declared = bounds.linear_optimisation(row["rounds"], 3, 2, 1e139)
+        assert row["regret"] <= row["a_priori"] <= declared < math.inf
 
 
 @pytest.mark.parametrize("source", bench.STREAMS)
