@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -112,7 +113,8 @@ def test_the_width_of_noise(entries, policies):
     with mp.workdps(DIGITS):
         grid = [mp.mpf(k) / 2_000 for k in range(1, 2_000)]
         each = [(mp.log(policies) - entries * mp.log(1 - x**2)) / x for x in grid]
-        assert found <= min(*each, mp.mpf(entries) / 2) * (1 + 1e-12)
+        least = min(*each, mp.mpf(entries) / 2) if policies > 1 else 0
+        assert least * (1 - mp.mpf("1e-4")) <= found <= least * (1 + mp.mpf("1e-12"))
     generator = np.random.default_rng(1)
     said = generator.integers(2, size=(min(policies, 5_000), entries))
     noise = generator.laplace(size=(4_000, entries))
@@ -120,9 +122,58 @@ def test_the_width_of_noise(entries, policies):
     assert found >= most.mean() - 4.0 * most.std() / math.sqrt(len(most))
 
 
+def test_policies_that_share_no_place_need_no_more_than_all_places():
+    """Each says 1 in one place only, but the noise of all of them counts: k is of them together."""
+    every = mp.nsum(lambda n: (-1) ** (n + 1) * mp.binomial(30, n) / n, [1, 30])  # E max of 30 Exp
+    assert bounds.noise_width(30, 30) >= every > 2 * bounds.noise_width(1, 30)
+
+
 def test_two_policies_on_one_context_have_just_that_width():
     """W = E max(0, Laplace) = ½: the bound is no more, and half of it would be too little."""
     assert bounds.noise_width(1, 2) == pytest.approx(0.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("labels", [1, 3])
+@pytest.mark.parametrize("independent", [False, True])
+@pytest.mark.parametrize("rounds", [9, 2_000])
+def test_classification_is_made_of_its_parts(rounds, labels, independent):
+    """Labels that are each for themselves: one class a label, of which a shift changes one."""
+    size, policies, groups = 64, 14, 7  # so many places that W is not half of them
+    more = bounds.overhead(rounds, groups)
+    if independent:
+        width, once, twice = labels * bounds.noise_width(size, policies), 1, 1
+    else:
+        width, once, twice = bounds.noise_width(size * labels, policies), labels, labels**2
+    known = {"groups": groups, "labels": labels, "policies": policies, "independent": independent}
+    settings: list[tuple[Any, str, int, int]] = [
+        (bounds.classification_transductive, "contexts", 1, once),
+        (bounds.classification_separator, "separator", size, twice),
+    ]
+    for bound, name, shift, factor in settings:
+        alpha = bounds.contextual_ftpl(rounds, labels, shift, shift * factor, width)
+        found = bound(rounds, **known, **{name: size})
+        assert found == pytest.approx(alpha + more, rel=1e-9)
+        given = bound(rounds, **known, **{name: size}, width=width)
+        assert given == pytest.approx(found, rel=1e-9)
+
+
+@pytest.mark.parametrize(("rounds", "horizon"), [(1_000, 1_000), (64_000, 64_000), (500, 8_000)])
+def test_apple_tasting_is_blocks_times_what_is_learned_from(rounds, horizon):
+    """L b(T_g/L) + T_g/L where T is a cube: L is its root, and the bound has one more in each."""
+    block = round(horizon ** (1 / 3))
+    assert block**3 == horizon
+    blocks, explored = horizon // block + 1, rounds / block
+    with mp.workdps(DIGITS):
+        width = mp.mpf(bounds.noise_width(4, 9))
+        rate = 2 * mp.sqrt(width / 8)  # a shift of all 4, of which κ is as large
+        u = 4 * rate / mp.sqrt(explored)
+        learner = explored * (1 - 2 * mp.expint(3, u)) + width * mp.sqrt(explored) / rate
+        combining = exact_overhead(AdaNormalHedge(), blocks, mp.mpf(1) / 6, blocks)
+        combining *= mp.sqrt(mp.mpf(explored) / blocks)
+        least = [(block + more) * (learner + combining) + explored for more in (0, 1)]
+    found = bounds.apple_tasting(rounds, 6, 4, 9, horizon=horizon)
+    assert least[0] <= found
+    just_above(found, least[1], 1e-9)
 
 
 # Rounds until they say something.
@@ -156,10 +207,40 @@ def test_what_makes_no_sense_is_refused():
     ):
         with pytest.raises(ConfigurationError, match=next(iter(wrong))):
             bounds.regression(**({"rounds": 9, "groups": 2, "features": 2, "norm": 1.0} | wrong))
+    for bound, wrong in (
+        (bounds.ridge, {"features": 2, "norm": 1.0, "penalty": 0}),
+        (bounds.ftpl, {"diameter": 2, "cost_norm": 1.0, "tuned_for": 0}),
+        (bounds.contextual_ftpl, {"shift": 1, "kappa": 1, "width": 1, "labels": 0}),
+        (bounds.contextual_ftpl, {"labels": 1, "kappa": 1, "width": 1, "shift": 0}),
+        (bounds.overhead, {"groups": 2**2_000}),
+        (bounds.ridge, {"features": 2, "norm": 1e200}),
+    ):
+        named = list(wrong)[-1]
+        with pytest.raises(ConfigurationError, match=f"{named} must be a number") as error:
+            bound(rounds=9, **wrong)
+        assert len(str(error.value)) < 120
     with pytest.raises(ConfigurationError, match="says nothing"):
         bounds.overhead(9, 2, aggregator=object())
     with pytest.raises(ConfigurationError, match="however many"):
         bounds.rounds_until(lambda rounds: rounds + 1.0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_ends_of_what_makes_sense():
+    """Sums of products of a few: not a number is nowhere, and infinite is nothing."""
+    far: list[Any] = [1e-300, 1.0, np.float32(7.0), 1e60]
+    for rounds, one, other in itertools.product(far, repeat=3):
+        most = max(one, 1.0), max(other, 1.0)
+        found = [
+            bounds.regression(rounds, most[0], most[1], one, one, max(other, 1e-60)),
+            bounds.linear_optimisation(rounds, most[0], one, other),
+            bounds.classification_separator(rounds, most[0], most[0], 3, most[1]),
+            bounds.classification_transductive(rounds, most[0], most[1], 3, most[0]),
+            bounds.apple_tasting(rounds, most[0], most[1], 7),
+            bounds.enumerated(rounds, *most),
+            bounds.noise_width(one, 2.0**1_000),
+        ]
+        assert all(0.0 <= bound < math.inf for bound in found), (rounds, one, other)
 
 
 # Above realised regret, on the streams of ``checks``.
@@ -182,6 +263,17 @@ def in_group(group, row):
     if group == "share":
         return row["share"]
     return float(row["u"] > 0.3) if group.startswith("u") else float(group == f"kind={row['kind']}")
+
+
+def test_costs_in_any_unit_that_labels_can_have():
+    model = gw.Groupwise(
+        [gw.by("kind")], FTPL(Finite(np.eye(3)), cost_norm=1e139), loss=gw.losses.Linear(0, 1e139)
+    )
+    for t in range(20):
+        model.learn_one({"kind": "ab"[t % 2]}, 1e139 * np.eye(3)[t % 3])
+    for row in model.regret():
+        declared = bounds.linear_optimisation(row["rounds"], 3, 2, 1e139)
+        assert row["regret"] <= row["a_priori"] <= declared < math.inf
 
 
 @pytest.mark.parametrize("source", bench.STREAMS)
@@ -339,6 +431,27 @@ def test_linear_optimisation_is_above_regret():
         assert regret <= row["a_priori"] <= declared
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (-1.0, 9.0)])
+def test_the_range_of_costs_is_that_of_the_loss(low, high):
+    """Also where costs are below 0, or stay within less of it: it is what tables count in."""
+    model = gw.Groupwise(
+        [gw.by("kind")],
+        FTPL(Finite(np.eye(3)), cost_norm=1.0),
+        loss=gw.losses.Linear(low, high),
+    )
+    for t in range(90):
+        model.learn_one(
+            {"kind": "ab"[t % 2]}, np.eye(3)[t % 3] * (1.0 if low == 0.0 or t % 2 else -1.0)
+        )
+    for row in model.regret():
+        known = {"groups": 3, "diameter": 2, "cost_norm": 1, "cost_range": high - low}
+        declared = bounds.linear_optimisation(row["rounds"], **known)
+        assert row["regret"] <= row["a_priori"] <= declared
+        if high - low > 1.0:
+            short = bounds.linear_optimisation(row["rounds"], **known | {"cost_range": 1.0})
+            assert short < row["a_priori"]
+
+
 CONTEXTS = [list(bits) for bits in itertools.product([0, 1], repeat=3)]
 
 
@@ -416,6 +529,17 @@ def test_apple_tasting_is_above_what_was_lost():
 
 
 # Not twice as large as they need be.
+
+
+def test_half_of_the_norm_would_be_false():
+    """A heavy penalty on one feature, labels 1: the best is θ = 1, which ridge comes to slowly."""
+    rounds, penalty = 300, 100.0
+    ones = np.ones((rounds, 1))
+    (row,) = gw.replay(ones, ones[:, 0], ones, learner=Ridge(penalty)).regret()
+    every = sum((penalty / (penalty + t)) ** 2 for t in range(rounds))
+    assert row["regret"] == pytest.approx(every, rel=1e-9)
+    bound = bounds.ridge(rounds, 1, norm=1.0, penalty=penalty)
+    assert bound - penalty / 2.0 < every <= row["learner_a_priori"] <= bound
 
 
 @pytest.mark.parametrize("penalty", [0.618, 5.0])

@@ -23,6 +23,7 @@ The best models, sizes and widths need not be known exactly: whatever is at leas
 """
 
 import math
+import reprlib
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,14 @@ __all__ = [
 LONGEST = 2.0**64
 """No stream is longer. Where T is not given it is taken for this: ln B is then 4.2, not the 2.6 of
 T = 1,000."""
+MOST = 1e60
+"""No number is larger, nor smaller than its inverse where it is divided by: products of a few are
+then within what doubles hold."""
+LEAST = 1e-60
+COSTS = 1e150
+"""Nor are costs, whose units can be any that labels can have."""
+ANY = float(np.finfo(np.float64).max)
+"""What is a product itself may be larger, and so may policies, whose logarithm is what counts."""
 EPSILON = float(np.finfo(np.float64).eps)
 ROUNDING = 64.0 * EPSILON
 """More than the few roundings of a formula of positive terms can do."""
@@ -82,7 +91,7 @@ def subsequence(
     146.5
     """
     more = overhead(rounds, groups, learners, aggregator, loss, horizon, prior)
-    return upward(_at_least("learner", learner) + more)
+    return upward(_at_least("learner", learner, most=ANY) + more)
 
 
 def overhead(
@@ -141,7 +150,7 @@ def ridge(
     """
     dimension = _at_least("features", features, 1.0)
     largest = math.sqrt(dimension) if size is None else _at_least("size", size)
-    strength = _at_least("penalty", penalty)
+    strength = _above_zero("penalty", penalty)
     price = strength * _at_least("norm", norm) ** 2
     power = _at_least("rounds", rounds) * largest * largest
     return upward(price + log_determinant(power, dimension, strength))
@@ -182,8 +191,10 @@ def ftpl(
     """α of follow the perturbed leader: 3√(D R C T_g), or for a known length 2√(D R C T_g).
 
     D = max ‖a − a'‖₁ (the paper's A), C = ``cost_norm`` the largest ‖c‖₁, R = ``cost_range`` the
-    largest |⟨a − a', c⟩| (at most C, the default, as actions are in [0, 1]^d), ``tuned_for`` the
-    ``horizon`` that ``learners.FTPL`` was given, of which T_g may be another:
+    range high − low of ``losses.Linear(low, high)``, by which the noise is tuned: no less than any
+    |⟨a − a', c⟩|. C, the default, is that of Linear(0, C); costs that may be below 0 can take
+    Linear(−C, C), and R = 2C. ``tuned_for`` is the ``horizon`` that ``learners.FTPL`` was given, of
+    which T_g may be another:
 
         R Σ_t ε_t ‖c_t‖₁ + D/ε_T ≤ √(D R C) (Σ_t 1/√t + √T_g),   ε_t = √(D / (R C t)),
 
@@ -191,12 +202,12 @@ def ftpl(
     that ``FTPL`` adds to decide costs D/ε_T at most; its certificates have W/ε_T (``noise_width``
     is the one of classification), which is less. The paper has √(8 C A d T).
     """
-    length, most = _at_least("rounds", rounds), _at_least("cost_norm", cost_norm)
-    wide = most if cost_range is None else _at_least("cost_range", cost_range)
+    length, most = _at_least("rounds", rounds), _at_least("cost_norm", cost_norm, most=COSTS)
+    wide = most if cost_range is None else _at_least("cost_range", cost_range, most=COSTS)
     root = math.sqrt(_at_least("diameter", diameter) * wide * most)
     if tuned_for is None:
         return upward(3.0 * root * math.sqrt(length))
-    known = math.sqrt(_at_least("tuned_for", tuned_for))
+    known = math.sqrt(_above_zero("tuned_for", tuned_for))
     return upward(root * (length / known + known))
 
 
@@ -213,30 +224,37 @@ def linear_optimisation(
 
         3√(D R C T_g) + R √(3 T_g ln(B |𝒢|)), in the units of the costs,
 
-    in expectation, where the paper has O(√(T_I C A d) + √(T_I log |𝓘|)).
+    in expectation, where the paper has O(√(T_I C A d) + √(T_I log |𝓘|)). The aggregator sees
+    losses in units of R.
 
     >>> round(linear_optimisation(10_000, 5, diameter=4, cost_norm=6, cost_range=3))
     3784
     """
     learner = ftpl(rounds, diameter, cost_norm, cost_range, tuned_for)
-    wide = cost_norm if cost_range is None else cost_range
+    wide = float(cost_norm if cost_range is None else cost_range)
     return upward(learner + wide * overhead(rounds, groups, **parts))
 
 
 def noise_width(entries: float, policies: float) -> float:
     """W = E max over f of Σ of the Laplace(1) noise where f says 1, for ``policies`` policies.
 
-    f says 1 in at most k = ``entries`` places. E exp(λ Laplace(1)) = 1/(1 − λ²), hence for every λ
-    in (0, 1), as the maximum is at most ln Σ_f exp(λ …)/λ (Jensen),
+    There is noise in k = ``entries`` places, contexts times labels, whatever f says there.
+    E exp(λ Laplace(1)) = 1/(1 − λ²), hence for every λ in (0, 1), as f says 1 in at most k of them
+    and the maximum is at most ln Σ_f exp(λ …)/λ (Jensen),
 
         W ≤ (ln |H| − k ln(1 − λ²)) / λ,
 
     and W ≤ k/2, the expectation of all positive noise together. About 2√(k ln |H|) where the class
     is small, of which a class's true W is a part.
+
+    >>> round(noise_width(entries=64, policies=14), 2)
+    26.26
     """
-    places, size = _at_least("entries", entries), math.log(_at_least("policies", policies, 1.0))
+    places = _at_least("entries", entries, most=ANY)
+    size = math.log(_at_least("policies", policies, 1.0, ANY))
     if places == 0.0 or size == 0.0:
         return 0.0
+    places = max(places, 1.0)
     # The best λ solves 2kλ²/(1 − λ²) + k ln(1 − λ²) = ln |H|, whose left side rises; all will do.
     low, high = 0.0, 1.0
     for _ in range(60):
@@ -261,14 +279,17 @@ def contextual_ftpl(
     """
     from scipy.special import expn
 
-    length, noise = _at_least("rounds", rounds), _at_least("width", width)
+    length, noise = _at_least("rounds", rounds), _at_least("width", width, most=ANY)
+    several, shift = _at_least("labels", labels, 1.0), _at_least("shift", shift, 1.0)
+    kappa = _at_least("kappa", kappa, most=ANY)
     if length == 0.0 or noise == 0.0:
         return 0.0
-    rate = rate or TUNING * math.sqrt(noise / (2.0 * labels * shift))
+    noise = max(noise, LEAST)
+    rate = rate or TUNING * math.sqrt(noise / (2.0 * several * shift))
     root = math.sqrt(length)
     stability = length * (1.0 - 2.0 * float(expn(3, kappa * rate / root)))
     stability = min(stability + ROUNDING * length, length, upward(2.0 * kappa * rate * root))
-    return upward(max(stability, 0.0) + noise * root / (labels * rate))
+    return upward(max(stability, 0.0) + noise * root / (several * rate))
 
 
 def classification_separator(
@@ -291,8 +312,9 @@ def classification_separator(
     in expectation, where the paper has O(√T_g (√(s^{3/2} n^{3/2} log |H|) + √(log |𝒢|))). ``width``
     is W where it is known; :func:`noise_width` otherwise.
     """
-    factor = 1.0 if independent else labels**2
-    learner = _perturbed(rounds, separator, labels, policies, separator, factor, independent, width)
+    factor = 1.0 if independent else _at_least("labels", labels, 1.0) ** 2
+    shift = _at_least("separator", separator, 1.0)
+    learner = _perturbed(rounds, separator, labels, policies, shift, factor, independent, width)
     return subsequence(learner, rounds, groups, **parts)
 
 
@@ -312,7 +334,7 @@ def classification_transductive(
     most 3.54 √(W T_g) + √(3 T_g ln(B |𝒢|)) in expectation, where the paper has
     O(√T_g (√(s^{1/2} n^{3/2} log |H|) + √(log |𝒢|))).
     """
-    factor = 1.0 if independent else labels
+    factor = 1.0 if independent else _at_least("labels", labels, 1.0)
     learner = _perturbed(rounds, contexts, labels, policies, 1.0, factor, independent, width)
     return subsequence(learner, rounds, groups, **parts)
 
@@ -411,8 +433,15 @@ def rounds_until(bound: Callable[..., float], worst: float = 1.0, **known: Any) 
     return last
 
 
-def _at_least(name: str, value: Any, least: float = 0.0) -> float:
+def _at_least(name: str, value: Any, least: float = 0.0, most: float = MOST) -> float:
     """A number that can be computed with, and not below the least that makes sense."""
-    if isinstance(value, bool) or not is_finite(value) or value < least:
-        raise ConfigurationError(f"{name} must be a number from {least:g} on, not {value!r}.")
+    if not is_finite(value) or not least <= float(value) <= most:
+        raise ConfigurationError(
+            f"{name} must be a number from {least:g} to {most:g}, not {reprlib.repr(value)}."
+        )
     return float(value)
+
+
+def _above_zero(name: str, value: Any) -> float:
+    """The same, and not 0: it is divided by."""
+    return _at_least(name, value, LEAST)

@@ -9,4 +9,5 @@ def two_panels(monkeypatch):
     monkeypatch.setattr("groupwise.files.pages.SHORT", 2)
     monkeypatch.setattr("groupwise.files.chances.DRAWN", 2)
     monkeypatch.setattr("groupwise.report.calibration.DRAWN", 2)
+    monkeypatch.setattr("groupwise.report.coverage.DRAWN", 2)
     monkeypatch.setattr("groupwise.files.run.REFIT_POINTS", 3)

@@ -56,7 +56,7 @@ def test_all_groups_are_there_where_they_are_many_and_few_are_shown(finished, mo
 
 def test_a_certificate_that_does_not_hold_is_said(finished):
     for change, said in (
-        ({"regret": 1e9}, "On 1 groups the regret is above the certificate"),
+        ({"regret": 1e9}, "On 1 group the regret is above the certificate"),
         ({"regret": -1e3, "certificate": -1e3 - 1e-9}, "as it must be"),  # but for rounding
         ({"status": "void"}, "Certificates are void"),
     ):
@@ -72,7 +72,18 @@ def test_how_many_certificates_say_little(finished):
     changes = ["loose", "loose", "vacuous"]
     some = [{**row, "status": word} for row, word in zip(rows, changes, strict=False)]
     page = run_page(replace(finished, table=RegretTable([*some, *plain[3:]])))
-    assert f"as it must be; of {len(rows)} certificates 2 are loose and 1 are vacuous." in page
+    assert f"as it must be; of {len(rows)} certificates 2 are loose and 1 is vacuous." in page
+
+
+def test_certificates_that_doubles_cannot_tell_are_said_to_be_such(finished):
+    rows = finished.table.rows
+    word = "numerically uncertain"
+    above = {"status": word, "regret": 1e9}
+    some = [{**rows[0], **above}, *({**row, "status": "loose"} for row in rows[1:])]
+    page = run_page(replace(finished, table=RegretTable(some)))
+    assert "Where doubles can tell, the regret of groupwise is below its certificate; of" in page
+    assert f"{len(rows)} certificates 1 is {word} and {len(rows) - 1} are loose." in page
+    assert "as it must be" not in page
 
 
 def test_warnings_have_a_section(finished):

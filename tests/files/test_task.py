@@ -52,6 +52,12 @@ def piece(labels):
     return Piece(np.arange(11, 11 + len(labels)), pa.table({"x": [1.0] * len(labels), "y": labels}))
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_prediction_whose_square_is_too_large_loses_infinitely_much_without_a_word():
+    lost = Task(Square()).losses(np.array([[1e300], [0.5]]), np.array([1.0, 1.0]))
+    assert lost.tolist() == [math.inf, 0.25]
+
+
 def test_labels_as_the_model_has_them():
     for task, labels, expected in (
         (Task(Square()), [0.5, 1.0], [0.5, 1.0]),

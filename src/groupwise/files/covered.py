@@ -46,7 +46,11 @@ class Covered:
         self.tables = {OURS: model.coverage(largest)}
         self.tables |= {name: one.table(largest) for name, one in self._around.items()}
         for name, table in self.tables.items():
-            sums = {row["group"]: (row["rounds"], row["missed"]) for row in table}
+            sums = {
+                row["group"]: (row["rounds"], row["missed"], row["mean_width"] * row["rounds"])
+                for row in table
+                if row["rounds"] > 0.0
+            }
             self.moments[name].append(sums)
 
     @property

@@ -16,7 +16,7 @@ from groupwise.files.tables import AGAINST, Row, group_table, regret_scale
 from groupwise.files.task import Task
 from groupwise.files.text import quoted, rows_in, shown
 from groupwise.groups import ALWAYS_ON
-from groupwise.regret.certificate import LOOSE, VACUOUS, VOID
+from groupwise.regret.certificate import LOOSE, UNCERTAIN, VACUOUS, VOID
 from groupwise.report.page import Block, Page, Section, Terms, html
 from groupwise.report.provenance import versions
 
@@ -129,13 +129,22 @@ def _certified(rows: Sequence[Row]) -> str:
     """Whether regret stayed below the certificates."""
     if any(row["status"] == VOID for row in rows):
         return "Certificates are void: some predictions left the range of the label."
-    over = sum(row["regret"] - row["certificate"] > _rounding(row) for row in rows)
-    if over:
-        return f"On {over:,} groups the regret is above the certificate, which must not be."
-    holds = "On every group the regret of groupwise is below its certificate, as it must be"
     found = Counter(row["status"] for row in rows)
-    little = " and ".join(f"{found[one]:,} are {one}" for one in (LOOSE, VACUOUS) if found[one])
-    return f"{holds}; of {len(rows):,} certificates {little}." if little else f"{holds}."
+    told = [row for row in rows if row["status"] != UNCERTAIN]
+    over = sum(row["regret"] - row["certificate"] > _rounding(row) for row in told)
+    if over:
+        many = "1 group" if over == 1 else f"{over:,} groups"
+        return f"On {many} the regret is above the certificate, which must not be."
+    holds = "On every group the regret of groupwise is below its certificate, as it must be"
+    if found[UNCERTAIN]:
+        holds = "Where doubles can tell, the regret of groupwise is below its certificate"
+    little = [
+        f"{found[one]:,} {'is' if found[one] == 1 else 'are'} {one}"
+        for one in (UNCERTAIN, LOOSE, VACUOUS)
+        if found[one]
+    ]
+    said = " and ".join([", ".join(little[:-1]), little[-1]] if little[1:] else little)
+    return f"{holds}; of {len(rows):,} certificates {said}." if said else f"{holds}."
 
 
 def _rounding(row: Row) -> float:

@@ -153,7 +153,8 @@ class Task:
     def losses(self, predictions: Vector, labels: Vector) -> Vector:
         """What predictions lose, with a last axis for columns; no probability is below 1e-15."""
         if not self.is_chance:
-            squares: Vector = (predictions[:, 0] - labels) ** 2
+            with np.errstate(over="ignore"):  # of what another model predicted
+                squares: Vector = (predictions[:, 0] - labels) ** 2
             return squares
         if self.loss.nodes > 1:
             chance = predictions[np.arange(labels.size), labels.astype(np.int64)]

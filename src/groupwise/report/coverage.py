@@ -34,8 +34,8 @@ NOTE = (
     f"the label, on average. Red: off by more than {100 * FAR:g} points after {MANY} rounds."
 )
 
-Sums = Mapping[str, tuple[float, float]]
-"""Rounds and misses of every group until some moment."""
+Sums = Mapping[str, tuple[float, float, float]]
+"""Rounds, misses and the sum of widths of every group until some moment."""
 
 
 class Style(NamedTuple):
@@ -124,32 +124,74 @@ def over_time(
 
     ``moments`` are by the names of the models, ours first. Groups are those with most rounds.
     """
-    rows = sorted(ranked(table), key=lambda row: -row["rounds"])[:DRAWN]
-    shown = f"The {len(rows)} largest of {len(table):,} groups. " if len(rows) < len(table) else ""
+    groups, shown = _drawn(table)
     return Figure(
         "coverage",
         f"{shown}The share of labels inside their intervals less what is asked for, in points: of "
         "all labels so far, and in stretches of a twelfth of the rounds (marked).",
         "rounds of the group",
         "error, points",
-        tuple(_panel(moments, str(row["group"]), table.wanted, style) for row in rows),
+        tuple(_panel(moments, group, table.wanted, style) for group in groups),
     )
+
+
+def widths_over_time(
+    moments: Mapping[str, Sequence[Sums]], table: CoverageTable, style: Style = PLAIN
+) -> Figure:
+    """The mean width in stretches of the rounds, of every model; panels as in :func:`over_time`."""
+    groups, shown = _drawn(table)
+    return Figure(
+        "widths",
+        f"{shown}The mean width of their intervals, from end to end, in stretches of a twelfth of "
+        "the rounds.",
+        "rounds of the group",
+        f"width, {style.unit}",
+        tuple(_widths(moments, group, style) for group in groups),
+    )
+
+
+def _drawn(table: CoverageTable) -> tuple[list[str], str]:
+    """The groups with most rounds, and what to say where there are others."""
+    rows = sorted(ranked(table), key=lambda row: -row["rounds"])[:DRAWN]
+    more = len(rows) < len(table)
+    said = f"The {len(rows)} largest of {len(table):,} groups. " if more else ""
+    return [str(row["group"]) for row in rows], said
 
 
 def _panel(moments: Mapping[str, Sequence[Sums]], group: str, wanted: float, style: Style) -> Panel:
     lines = []
     for place, (label, sums) in enumerate(moments.items()):
-        found = np.array([(0.0, 0.0), *(one[group] for one in sums if group in one)])
-        rounds, missed = found[np.concatenate([[True], np.diff(found[:, 0]) > 0.0])].T
-        colour = 1 if place == 0 else (2, 3, 0)[(place - 1) % 3]
+        rounds, missed, _ = _moments(sums, group)
         if place == 0:
             ends = _stretches(rounds)
             inside = 1.0 - np.diff(missed[ends]) / np.diff(rounds[ends])
             points = 100.0 * (inside - wanted)
             lines.append(Line(f"{label}, stretches", rounds[ends[1:]], points, None, 4, "marked"))
         so_far = 100.0 * (1.0 - missed[1:] / rounds[1:] - wanted)
-        lines.append(Line(f"{label}, so far", rounds[1:], so_far, None, colour))
+        lines.append(Line(f"{label}, so far", rounds[1:], so_far, None, _colour(place)))
     return Panel(style.name(group), tuple(lines))
+
+
+def _widths(moments: Mapping[str, Sequence[Sums]], group: str, style: Style) -> Panel:
+    lines = []
+    for place, (label, sums) in enumerate(moments.items()):
+        rounds, _, widths = _moments(sums, group)
+        ends = _stretches(rounds)
+        mean = np.diff(widths[ends]) / np.diff(rounds[ends])
+        lines.append(Line(label, rounds[ends[1:]], mean, None, _colour(place), "marked"))
+    return Panel(style.name(group), tuple(lines))
+
+
+def _colour(place: int) -> int:
+    """A colour for every model, ours first."""
+    return 1 if place == 0 else (2, 3, 0)[(place - 1) % 3]
+
+
+def _moments(sums: Sequence[Sums], group: str) -> Vector:
+    """The sums of a group, from 0 on, at the moments that have more rounds than those before."""
+    found = np.array([(0.0, 0.0, 0.0), *(one[group] for one in sums if group in one)])
+    different: Vector = found[np.concatenate([[True], np.diff(found[:, 0]) > 0.0])].T
+    return different
 
 
 def _stretches(rounds: Vector) -> list[int]:
@@ -168,7 +210,7 @@ def coverage_section(
     style: Style = PLAIN,
     most: int | None = None,
 ) -> Section:
-    """What a page says about intervals: a verdict, coverage over time, and the tables.
+    """What a page says about intervals: a verdict, coverage and width over time, and the tables.
 
     ``tables`` are by the names of the models, ours first; a table shows ``most`` groups, or all.
     """
@@ -177,9 +219,10 @@ def coverage_section(
         f"{label}: {verdict(table, style)}" if several else verdict(table, style)
         for label, table in tables.items()
     ]
-    figure = over_time(moments, next(iter(tables.values())), style)
-    if figure.panels:
-        blocks.append(Illustration(figure, inline(figure, draw(figure, pdf=False))))
+    for drawn in (over_time, widths_over_time):
+        figure = drawn(moments, next(iter(tables.values())), style)
+        if figure.panels:
+            blocks.append(Illustration(figure, inline(figure, draw(figure, pdf=False))))
     for place, (label, table) in enumerate(tables.items()):
         title = f"Intervals around {label}" if several else "Intervals"
         note = NOTE if place == len(tables) - 1 else ""
