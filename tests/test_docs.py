@@ -280,6 +280,8 @@ class TestPages:
             for members in re.findall(r"members: \[(.*)\]", page)
             for name in members.split(", ")
         }
+        contracts = {"Learner", "Aggregator", "Oracle", "PolicyOracle", "Engine"}
+        assert contracts | {"Client", "AsyncClient"} <= named
         inner = {"Loss", "Widened", "loss_from_dict", "oracle_from_dict", "PAPER_SEEDS"}
         inner |= {"AGGREGATOR_CHECKS", "LEARNER_CHECKS"}
         parts = ("aggregators", "bounds", "checks", "datasets", "learners", "losses", "oracles")

@@ -8,7 +8,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas
 import pytest
 
@@ -18,6 +17,7 @@ from groupwise.errors import GroupError, TicketError
 from groupwise.groups import Groups, by, pairs
 from groupwise.registry import Registry
 from groupwise.ticket import Ticket
+from tests.people import data, loop
 from tests.plain import PLAIN
 from tests.states import state_of
 
@@ -273,28 +273,6 @@ def test_numbers_are_given_in_order_and_kept_when_admitted():
     ):
         with pytest.raises(GroupError):
             Registry(groups, {}).restore(fields)
-
-
-def data(count=400, seed=0):
-    generator = np.random.default_rng(seed)
-    frame = pandas.DataFrame(
-        {
-            "sex": generator.choice(["m", "f"], count),
-            "region": generator.choice(["n", "s", "w"], count),
-            "age": generator.integers(18, 80, count).astype(float) / 80,
-            "u": generator.random(count),
-        }
-    )
-    both = (frame.sex == "m") & (frame.region == "n")
-    frame["y"] = np.clip(0.4 * frame.u + 0.5 * both + 0.02 * generator.normal(size=count), 0, 1)
-    return frame
-
-
-def loop(model, frame):
-    for row in frame.to_dict("records"):
-        label = row.pop("y")
-        model.learn_one(row, label)
-    return model
 
 
 @pytest.mark.parametrize(

@@ -358,6 +358,12 @@ def test_curves_of_any_number_of_points(points):
         assert np.isnan(curve.baseline_regret).all()  # no group is always on
 
 
+def test_groups_by_their_names_are_no_membership():
+    x, y, _ = random_arrays(rows=10)
+    with pytest.raises(gw.errors.GroupError, match="must be numbers: a column for every group"):
+        gw.replay(x, y, np.full((10, 1), "male"))
+
+
 @pytest.mark.parametrize("points", [0, -1, 2.5, True, None])
 def test_points_is_a_positive_whole_number(points):
     x, y, membership = random_arrays(rows=10)

@@ -344,7 +344,10 @@ def test_places_that_cannot_be_written_or_read(tmp_path):
         model.save(tmp_path / "no" / "such" / "folder.gw")
     with pytest.raises(SnapshotError, match="Cannot read"):
         gw.load(tmp_path / "missing.gw")
-    with pytest.raises(SnapshotError, match="Cannot read"):
+    with pytest.raises(SnapshotError, match=r"is a folder\. Give the model\.gw of"):
+        gw.load(tmp_path)
+    model.save(tmp_path / "model.gw")
+    with pytest.raises(SnapshotError, match=r"is a folder\. Give the model in it: .*model\.gw"):
         gw.load(tmp_path)
 
 

@@ -1,6 +1,8 @@
 """Parts by name: those of one's own are saved and read once they are registered."""
 
+import re
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -160,3 +162,22 @@ def test_what_is_written_down_is_what_is_read(part):
     fields = part_to_dict(part)
     assert fields is not None
     assert part_from_dict(fields) == part
+
+
+NEARLY: dict[str, tuple[dict[str, Any], str]] = {
+    "a learner's class": ({"learner": Ridge}, "Ridge is a class, and not a learner: give Ridge("),
+    "a learner's name": ({"learner": "ridge"}, "In Python give gw.learners.Ridge()"),
+    "one with settings": ({"learner": "forward"}, "give gw.learners.Ridge(forward=True)"),
+    "the name of the default": ({"learner": "portfolio"}, "it is the default: leave it out"),
+    "no name of any": ({"learner": "forest"}, "'forest' is not a learner: it needs the methods"),
+    "an aggregator's class": ({"aggregator": gw.aggregators.Prod}, "aggregator: give Prod(...)"),
+    "an aggregator's name": ({"aggregator": "prod"}, "In Python give gw.aggregators.Prod()"),
+    "a number": ({"aggregator": 7}, "7 is not an aggregator: it needs the methods"),
+}
+
+
+@pytest.mark.parametrize("name", NEARLY)
+def test_what_is_nearly_a_part_is_told_what_it_lacks(name):
+    parts, said = NEARLY[name]
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        gw.Groupwise([gw.by("sex")], **parts)

@@ -23,6 +23,8 @@ SCHEMA = 5
 FORMAT = "groupwise snapshot"
 ADVICE = "Give the model.gw of a groupwise run, or a file written by model.save."
 HEADER = "groupwise.json"
+MODEL = "model.gw"
+"""What a run calls its snapshot."""
 EPOCH = (1980, 1, 1, 0, 0, 0)
 MAGIC = b"PK"
 LONGEST = 300
@@ -54,6 +56,10 @@ def _write(file: IO[bytes], header: dict[str, Any], arrays: Arrays) -> None:
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """The JSON page and the arrays of a snapshot; they take no more memory than the file."""
+    if Path(path).is_dir():
+        inside = Path(path, MODEL)
+        advice = f"Give the model in it: {inside}" if inside.is_file() else ADVICE
+        raise SnapshotError(f"{path} is a folder. {advice}")
     try:
         with Path(path).open("rb") as file:
             data = file.read(len(MAGIC))

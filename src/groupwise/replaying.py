@@ -283,7 +283,10 @@ def _array(values: ArrayLike, name: str, error: type[Exception]) -> Vector:
         if array.dtype.kind not in "biuf":
             raise TypeError
     except (TypeError, ValueError):
-        raise error(f"{name} must be numbers; convert it before the replay.") from None
+        how = "convert it before the replay"
+        if name == "membership":
+            how = "a column for every group, 1 in its rows. model.replay makes them of a frame"
+        raise error(f"{name} must be numbers: {how}.") from None
     return array
 
 

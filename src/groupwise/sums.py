@@ -111,6 +111,16 @@ class Sums:
         self.rows = 0
         """How many rows were added."""
 
+    def __repr__(self) -> str:
+        """In one line: how far they are, and of what.
+
+        >>> from groupwise.groups import by
+        >>> Sums([by("sex")])
+        <Sums: 0 rows, 0 groups, Square(low=0.0, high=1.0), label 'y'>
+        """
+        groups = len(self._registry)
+        return f"<Sums: {self.rows} rows, {groups} groups, {self.loss}, label {self.target!r}>"
+
     def empty(self) -> "Sums":
         """The same without any rows."""
         return Sums(*self._about)

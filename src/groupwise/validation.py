@@ -52,11 +52,27 @@ def as_learners(
     for item in learners:
         if isinstance(item, type) or not isinstance(item, AnyLearner):
             raise ConfigurationError(
-                f"{item!r} is not a learner: it needs the methods advise and update "
+                _nearly("learner", item)
+                or f"{item!r} is not a learner: it needs the methods advise and update "
                 "(see groupwise.protocols.Learner). Wrap models of river or scikit-learn "
                 "in learners.Foreign(...)."
             )
     return learners
+
+
+def _nearly(kind: str, given: Any) -> str:
+    """What to give in the place of a class, or of a name that only settings know; else nothing."""
+    if isinstance(given, type):
+        name = given.__name__
+        return f"{name} is a class, and not a{'n' * (kind[0] == 'a')} {kind}: give {name}(...)."
+    if kind == "learner" and given == PORTFOLIO:
+        return f"{given!r} is a name in settings. In Python it is the default: leave it out."
+    if isinstance(given, str) and given in PARTS[kind]:
+        options = dict(PARTS[kind][given])
+        name = f"gw.{kind}s.{options.pop('type')}"
+        written = ", ".join(f"{key}={value!r}" for key, value in options.items())
+        return f"{given!r} is a name in settings. In Python give {name}({written})."
+    return ""
 
 
 def as_experts(
@@ -99,7 +115,8 @@ def as_aggregator(
         return Prod() if own else AdaNormalHedge()
     if isinstance(aggregator, type) or not isinstance(aggregator, AnyAggregator):
         raise ConfigurationError(
-            f"{aggregator!r} is not an aggregator: it needs the methods log_weights, bound and "
+            _nearly("aggregator", aggregator)
+            or f"{aggregator!r} is not an aggregator: it needs the methods log_weights, bound and "
             "plays (see groupwise.protocols.Aggregator)."
         )
     return aggregator

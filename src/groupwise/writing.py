@@ -240,11 +240,16 @@ def without_parts(folder: Path) -> None:
         folder.rmdir()
 
 
+def check_folder(out: Path) -> None:
+    """Raise OutputError where files cannot go to this place, as it is a file."""
+    if out.exists() and not out.is_dir():
+        raise OutputError(f"{out} is a file. Give --out a folder.")
+
+
 @contextmanager
 def outputs(out: Path) -> Iterator[Outputs]:
     """A place for files; ``publish`` at the end, or nothing is left of them."""
-    if out.exists() and not out.is_dir():
-        raise OutputError(f"{out} is a file. Give --out a folder.")
+    check_folder(out)
     out = Path(os.path.realpath(out))
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -327,6 +327,25 @@ def test_a_folder_that_is_none_is_said_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr("groupwise.files.run.Following.pieces", lambda *_: sys.exit("worked"))
     compare = "compare", tmp_path / "d.csv", "--target", "pay", "--prediction", "p"
     assert "is a file. Give --out a folder" in refused(*compare, "--out", tmp_path / "d.csv")
+    monkeypatch.setattr("groupwise.files.plan.planned", lambda *_, **__: sys.exit("looked"))
+    run = "run", tmp_path / "d.csv", "--target", "pay"
+    assert "is a file. Give --out a folder" in refused(*run, "--out", tmp_path / "d.csv")
+
+
+def test_folders_and_models_in_the_place_of_files(tmp_path):
+    run(tmp_path, "d.csv", csv(plain()))
+    rows, out = tmp_path / "d.csv", tmp_path / "out"
+    assert "out is a folder. Give the files in it" in refused("run", out, "--target", "pay")
+    for said in (refused("regret", out), refused("predict", out, rows)):
+        assert f"out is a folder. Give the model in it: {out / 'model.gw'}" in said
+    said = refused("predict", rows, out / "model.gw")
+    assert "model.gw is a groupwise snapshot, not a file of rows" in said
+    assert "the model comes before the rows" in said
+    assert "not a file of rows" in refused("run", out / "model.gw", "--target", "pay")
+
+
+def test_a_command_that_nearly_is_one():
+    assert "No such command 'runn'. Did you mean 'run'? See " in refused("runn")
 
 
 SAID: dict[str, tuple[list[str], str]] = {

@@ -30,6 +30,11 @@ def test_names_that_collide_are_refused_at_once(declarations: list[Group]) -> No
         Groups(declarations, always_on=True)
 
 
+def test_a_text_is_no_list_of_declarations() -> None:
+    with pytest.raises(GroupError, match=r"such as \[gw\.by\('sex'\)\], not a text"):
+        Groups("sex", always_on=True)  # type: ignore[arg-type]
+
+
 def test_declarations_that_only_look_alike_are_fine() -> None:
     Groups([by("a"), where("a", "==", 1) & by("b"), where("a", "!=", 1), cut("b", [1])], True)
     Groups([by("a") & where("b", "==", 1), by("a") & where("b", "==", 2)], True)

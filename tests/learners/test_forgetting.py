@@ -3,33 +3,11 @@
 import math
 
 import numpy as np
-import pandas
 import pytest
 
 import groupwise as gw
 from groupwise.learners import Ridge
-
-
-def data(count=400, seed=0):
-    generator = np.random.default_rng(seed)
-    frame = pandas.DataFrame(
-        {
-            "sex": generator.choice(["m", "f"], count),
-            "region": generator.choice(["n", "s", "w"], count),
-            "age": generator.integers(18, 80, count).astype(float) / 80,
-            "u": generator.random(count),
-        }
-    )
-    both = (frame.sex == "m") & (frame.region == "n")
-    frame["y"] = np.clip(0.4 * frame.u + 0.5 * both + 0.02 * generator.normal(size=count), 0, 1)
-    return frame
-
-
-def loop(model, frame):
-    for row in frame.to_dict("records"):
-        label = row.pop("y")
-        model.learn_one(row, label)
-    return model
+from tests.people import data, loop
 
 
 def test_several_learners_are_bounded_by_the_best_of_them():

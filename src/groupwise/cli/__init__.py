@@ -125,8 +125,10 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except USAGE as error:
-            said, path = error.format_message().rstrip("."), (error.ctx or ctx).command_path
-            warn(f"{' '.join(said.split())}. See {path} --help.")
+            said, path = error.format_message(), (error.ctx or ctx).command_path
+            said = " ".join(said.split())
+            said = said if said.endswith("?") else f"{said.rstrip('.')}."
+            warn(f"{said} See {path} --help.")
             raise typer.Exit(FAILED) from None
 
 

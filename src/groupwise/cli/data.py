@@ -44,6 +44,7 @@ from groupwise.cli.options import (
     tell,
     warn,
 )
+from groupwise.writing import check_folder
 
 if TYPE_CHECKING:
     from groupwise.files.plan import Plan
@@ -101,6 +102,7 @@ def run(
     from groupwise.files.text import rows_in
 
     check_engine(engine, segment, aggregators_at, by, estimate)
+    check_folder(out)
     options: dict[str, Any] = {
         "target": target,
         "task": task,
@@ -305,6 +307,8 @@ def compare(
     from groupwise.files.plan import planned
 
     check_engine(engine, segment, "stream", None, False)
+    if out is not None:
+        check_folder(out)
     with planned(
         data,
         config,

@@ -62,7 +62,7 @@ def regret(
             f"Rounds are those of the shortest stretch that covers the last {last:,} of a group, "
             "or all that it has."
         )
-    typer.echo(table.foreknown)
+    typer.echo(table.foreknown.replace("a_priori", "a priori"))  # as the heading has it
     if any(row["best_kind"] == "bracket" for row in table.rows):
         typer.echo(
             "Where the best is a range, it lies within, and regret is what it is at most: of every "

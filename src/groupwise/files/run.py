@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from groupwise.archive import MODEL
 from groupwise.errors import DataError, OutputError
 from groupwise.files import segments
 from groupwise.files.aside import Aside
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from groupwise.regret.table import RegretTable
     from groupwise.replay_frames import FrameReplay
 
-PREDICTIONS, REGRET, MODEL, REPORT = "predictions.csv", "regret.json", "model.gw", "report.html"
+PREDICTIONS, REGRET, REPORT = "predictions.csv", "regret.json", "report.html"
 COMPARISON = "compare.json"
 LONGEST = 1 << 20
 """Bytes of a header that is looked at: with many classes it is long."""

@@ -165,6 +165,11 @@ def opened(name: str, table: str | None = None, skip: bool = False) -> Iterator[
         if piped:
             name = "standard input" if standard else name
             path = stack.enter_context(_spooled(name, None if standard else path))
+        if path.is_dir():
+            raise DataError(
+                f"{shown(name)} is a folder. Give the files in it, by a pattern in quotes if there "
+                "are many: 'FOLDER/*.csv'."
+            )
         try:
             packing = packing_of(path)
         except OSError as error:

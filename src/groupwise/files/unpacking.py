@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from groupwise.archive import HEADER
 from groupwise.errors import DataError
 from groupwise.files.text import listed, shown
 
@@ -123,6 +124,11 @@ def _only(name: str, archive: zipfile.ZipFile) -> str:
     every = [one.filename for one in archive.infolist() if not one.is_dir()]
     hidden = "__MACOSX/", "."
     files = [one for one in every if not one.startswith(hidden)]
+    if HEADER in files:
+        raise DataError(
+            f"{shown(name)} is a groupwise snapshot, not a file of rows. Where both are asked for, "
+            "the model comes before the rows."
+        )
     if len(files) != 1:
         what = f"{len(files)} files: {listed(files, 5)}" if files else "no file"
         raise DataError(f"{shown(name)} holds {what}. Give a zip file with one file of rows.")

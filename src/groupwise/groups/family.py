@@ -47,6 +47,11 @@ class Groups:
     """
 
     def __init__(self, declarations: Sequence[Group], always_on: bool) -> None:
+        given: object = declarations
+        if isinstance(given, str):
+            raise GroupError(
+                f"Give a list of group declarations, such as [gw.by({given!r})], not a text."
+            )
         if isinstance(declarations, Group) or not isinstance(declarations, Iterable):
             raise GroupError(f"Give a list of group declarations, not {declarations!r}.")
         self.declarations: tuple[Group, ...] = tuple(declarations)
