@@ -6,11 +6,21 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from groupwise.serve.errors import MalformedError, ServiceError, SlowError
+from groupwise.serve.errors import (
+    MalformedError,
+    ServiceError,
+    SlowError,
+    TooLongError,
+    UnavailableError,
+)
 from groupwise.serve.problems import answered
 
 SLOWEST = 30.0
 """Seconds that a request may take to arrive, from the connection or its first byte to its last."""
+SPARE = 1 << 16
+"""Bytes of a request besides its body, after those that came with its first one."""
+FRAMED = 8
+"""And so many for every byte of the body: one that comes in chunks may have each in its own."""
 HEAD_ENDS = b"\r\n\r\n"
 
 
@@ -27,6 +37,8 @@ class Joined:
 
     def write(self, data: bytes) -> None:
         """Send something; a head waits for the rest of the turn."""
+        if self._transport.is_closing():
+            return  # nobody is there any more, which the protocol is told a moment later
         if self._head:
             data, self._head = self._head + data, b""
         elif data.endswith(HEAD_ENDS):
@@ -38,7 +50,8 @@ class Joined:
     def _flush(self) -> None:
         if self._head:
             head, self._head = self._head, b""
-            self._transport.write(head)
+            if not self._transport.is_closing():
+                self._transport.write(head)
 
     def close(self) -> None:
         """Send what waits, and end."""
@@ -56,6 +69,8 @@ class Protocol(HttpToolsProtocol):
 
     resumed = False
     """Is the head that the parser reads one that was read before?"""
+    spare = SPARE
+    """Bytes that may still come which are no body."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody is there, and has to ask for something."""
@@ -68,12 +83,15 @@ class Protocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         if self.since is None and (self.cycle is None or self.cycle.response_complete):
             self.since = self.loop.time()  # also where it is line ends, and no request comes
+        self.spare -= len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
             self._resume(data[offer.args[0] :])
         except httptools.HttpParserError:
             self.send_400_response("")
+        if self.spare < 0 and not self.transport.is_closing():
+            self._end(TooLongError(f"The head of a request has at most {SPARE:,} bytes."))
 
     def _resume(self, rest: bytes) -> None:
         """Read the body of a request that offered another protocol."""
@@ -90,7 +108,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         if not self.resumed:
-            self.since = self.loop.time()
+            self.since, self.spare = self.loop.time(), SPARE
             super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -108,6 +126,11 @@ class Protocol(HttpToolsProtocol):
         if not self.resumed:
             super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """Some of its body is there."""
+        self.spare += (1 + FRAMED) * len(body)
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
         """It is all there, unless it offered another protocol: then the body is still to come."""
         if self.parser.should_upgrade():
@@ -123,14 +146,31 @@ class Protocol(HttpToolsProtocol):
 
     def end_if_slow(self) -> None:
         """Refuse a request that does not come to its end, and close the connection."""
-        if self.since is None or self.loop.time() - self.since < SLOWEST:
-            return
+        if self.since is not None and self.loop.time() - self.since >= SLOWEST:
+            self._end(SlowError(f"A request has to be here within {SLOWEST:.0f} seconds."))
+
+    def shutdown(self) -> None:
+        """The service ends: what is not all there is for the next one, and is not waited for."""
+        if self.since is None or self._owes:
+            super().shutdown()
+        else:
+            self._end(UnavailableError("The service ends. Ask the next one."))
+
+    def _end(self, error: ServiceError) -> None:
+        """Refuse the rest of a request, and close the connection."""
         self.since = None
         silent = self.scope is None  # they never asked for anything
-        if silent or (self.cycle is not None and self.cycle.response_started):
+        if silent or self._owes or (self.cycle is not None and self.cycle.response_started):
             self.transport.close()
         else:
-            self._refuse(SlowError(f"A request has to be here within {SLOWEST:.0f} seconds."))
+            self._refuse(error)
+
+    @property
+    def _owes(self) -> bool:
+        """Does a request that is all there wait for its answer? No other can be given before."""
+        cycle = self.cycle
+        waits = cycle is not None and not (cycle.more_body or cycle.response_complete)
+        return waits or bool(self.pipeline)
 
     def _refuse(self, error: ServiceError) -> None:
         """Answer without anybody having been asked, and close the connection."""
