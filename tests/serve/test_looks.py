@@ -3,16 +3,28 @@
 import asyncio
 import gc
 import random
+import sqlite3
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 
 import pytest
 
 from groupwise.serve import looks, run
-from groupwise.serve.declared import declared_model
+from groupwise.serve.declared import declared_model, target_of
 from groupwise.serve.state import State
-from tests.serve.running import PATH, SETTINGS, Here, asynchronous, inside, label, made, row
+from tests.serve.running import (
+    PATH,
+    SETTINGS,
+    Here,
+    asynchronous,
+    inside,
+    is_problem,
+    label,
+    made,
+    row,
+)
 
 
 async def learned(client, count: int = 6) -> None:
@@ -44,6 +56,45 @@ async def test_history_is_read_beside_the_event_loop(file, monkeypatch, asked):
         assert (await client.get("/models/costs")).status_code == 200
     assert len(threads) == 2
     assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize("line", [b"{", b'{"settled": "\xb2"}', 7, None], ids=str)
+@asynchronous
+async def test_history_that_a_disk_has_changed(file, line):
+    async with inside(file) as (app, client):
+        await made(client)
+        await learned(client)
+        await app.looks.sample(app.service.engines["costs"])
+        with closing(sqlite3.connect(file)) as other, other:
+            other.execute("PRAGMA writable_schema = 1")
+            text = other.execute("SELECT sql FROM sqlite_master WHERE name = 'history'").fetchone()
+            lax = "UPDATE sqlite_master SET sql = ? WHERE name = 'history'"
+            other.execute(lax, (text[0].replace(" NOT NULL", ""),))
+        with closing(sqlite3.connect(file)) as other, other:
+            other.execute("UPDATE history SET content = ?", (line,))
+        for page in (f"{PATH}/history", "/models/costs"):
+            said = is_problem(await client.get(page), 500, "internal")
+            assert "Restore the store from a copy" in said
+
+
+@asynchronous
+async def test_long_settings_are_read_beside_the_event_loop(file):
+    """Once: they stay what they are."""
+    settings = SETTINGS + "#\n" * 1_000
+    threads = []
+
+    def read(text, does=target_of):
+        threads.append(threading.get_ident())
+        return does(text)
+
+    async with inside(file) as (_, client):
+        await made(client, settings)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("groupwise.serve.app.target_of", read)
+            for _ in range(2):
+                assert (await client.get(PATH)).json()["target"] == "costs"
+    assert threading.get_ident() not in threads
+    assert target_of.cache_info().hits >= 1
 
 
 @asynchronous
