@@ -361,6 +361,8 @@ async def test_tokens(place):
             return await client.request(method, path, headers=headers, **options)
 
         is_problem(await client.post(f"{PATH}/predict", json=body), 401, "unauthorised")
+        shouted = {"Authorization": "BEARER " + made_tokens["read"]}  # case does not matter there
+        assert (await client.get(PATH, headers=shouted)).status_code == 200
         wrong = {"Authorization": "Bearer " + made_tokens["predict"][:-1] + "."}
         is_problem(await client.get(PATH, headers=wrong), 401, "unauthorised")
         forged = made_tokens["read"][:16] + made_tokens["admin"][16:]

@@ -105,6 +105,12 @@ async def test_a_cookie_lets_people_look(file):
         cookie = sent.headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "SameSite=strict" in cookie
+        assert "Secure" not in cookie
+        behind = {"X-Forwarded-Proto": "https"}  # a proxy that browsers speak HTTPS to
+        sent = await client.post("/login", data={"token": texts["read"]}, headers=behind)
+        assert "Secure" in sent.headers["set-cookie"]
+        client.cookies.clear()
+        await client.post("/login", data={"token": texts["read"]})
         assert "costs" in (await client.get("/")).text
         assert (await client.get("/models/costs")).status_code == 200
         assert (await client.get("/v1/models")).json()["models"][0]["name"] == "costs"

@@ -172,7 +172,8 @@ class Pages:
         except ServiceError as error:
             return answered(error)
         response = RedirectResponse("/", 303, SECURE)
-        secure = request.url.scheme == "https"
+        # A proxy says what it was asked by; whoever makes it up gets a cookie that is kept better.
+        secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
         response.set_cookie(
             COOKIE, text, httponly=True, samesite="strict", secure=secure, max_age=30 * 86_400
         )
