@@ -58,7 +58,7 @@ async def test_the_page_needs_no_script_and_escapes_what_rows_hold(file):
         assert (await client.get("/models/none")).status_code == 404
         addresses = re.findall(r'(?:src|href|action)="([^"]*)"', text)
         assert addresses
-        assert all(one.startswith(("/", "?")) for one in addresses)
+        assert all(one.startswith(("/", "?", "data:")) for one in addresses)
         for page in ("/", "/models/costs", "/login", "/static/page.js"):
             policy = (await client.get(page)).headers["content-security-policy"]
             assert "default-src 'none'" in policy
@@ -66,6 +66,23 @@ async def test_the_page_needs_no_script_and_escapes_what_rows_hold(file):
         assert (await client.get("/static/../app.py")).status_code == 404
         assert (await client.get("/static/nothing.js")).status_code == 404
         assert "MIT" in (await client.get("/static/uPlot.LICENSE")).text
+
+
+@asynchronous
+async def test_long_names_are_cut(file):
+    """A row may hold a megabyte of text, and every page would."""
+    async with inside(file) as (_, client):
+        await made(client)
+        one = {**row(random.Random(1)), "sex": "x" * 5_000}
+        for number in range(2):
+            await client.post(f"{PATH}/predict", json={"id": str(number), "row": one})
+            await client.post(f"{PATH}/labels", json={"id": str(number), "label": 1.0})
+        text = (await client.get("/models/costs")).text
+        assert ">sex=" + "x" * 115 + "…</a>" in text
+        assert "?group=sex%3D" + "x" * 5_000 in text
+        assert len(re.findall("x{200,}", text)) == 1  # in the address only
+        text = (await client.get("/models/costs", params={"group": "sex=" + "x" * 5_000})).text
+        assert "<h2>sex=" + "x" * 115 + "…</h2>" in text
 
 
 @asynchronous
