@@ -92,6 +92,11 @@ async def test_alerts(file):
         await rounds(app, client, 4)
         engine = app.service.engines["costs"]
         await client.post(f"{PATH}/predict", json={"id": "late", "row": row(random.Random(1))})
+
+        async def none():
+            """No snapshot, though it is late."""
+
+        engine.snapshot = none
         engine.state.find("late", None).at -= 30 * 86_400
         engine.snapshots[0] = engine.snapshots[0]._replace(at=time.time() - 4_000)
         table = app.looks.last(engine)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -167,7 +168,23 @@ async def test_nobody_waits_at_the_end_for_half_a_request(file):
 
 
 @asynchronous
-async def test_no_request_gets_the_answer_to_the_next(file, monkeypatch):
+async def test_who_goes_on_sending_gets_the_answer(file):
+    """What is unread when a connection is closed would take it away."""
+    async with Serving(file) as serving:
+        for _ in range(20):
+            reader, writer = await serving.send(b"hello\r\n\r\n" + b"a" * 300_000)
+            await writer.drain()
+            await asyncio.sleep(0.01)
+            with suppress(ConnectionError):
+                writer.write(b"a" * 300_000)
+                await writer.drain()
+            _problem(await asyncio.wait_for(reader.read(), 20), 400, "malformed")
+            writer.close()
+
+
+@pytest.mark.parametrize("next", [POST.encode(), b"hello\r\n\r\n"], ids=["half", "no HTTP"])
+@asynchronous
+async def test_no_request_gets_the_answer_to_the_next(file, monkeypatch, next):
     """One that has not come to its end is not refused before others are answered."""
     monkeypatch.setattr(protocol, "SLOWEST", 0.4)
     monkeypatch.setattr(run, "LOOKS", 1)
@@ -181,9 +198,9 @@ async def test_no_request_gets_the_answer_to_the_next(file, monkeypatch):
 
         serving.app._quick["predict",] = serving.app._guarded(slow, "predict")
         whole = POST.encode() + b"Content-Length: 2\r\n\r\n{}"
-        asked = asyncio.create_task(serving.answer(whole + POST.encode()))
-        await begun.wait()
+        asked = asyncio.create_task(serving.answer(whole + next))
         assert await asked == b""
+        assert begun.is_set()
         goes_on.set()
 
 

@@ -21,6 +21,9 @@ SPARE = 1 << 16
 """Bytes of a request besides its body, after those that came with its first one."""
 FRAMED = 8
 """And so many for every byte of the body: one that comes in chunks may have each in its own."""
+LINGER = 1.0
+"""Seconds for which what still comes of a refused request is taken, and not read: whoever closes a
+connection with something unread makes the other side lose its answer."""
 HEAD_ENDS = b"\r\n\r\n"
 
 
@@ -71,6 +74,8 @@ class Protocol(HttpToolsProtocol):
     """Is the head that the parser reads one that was read before?"""
     spare = SPARE
     """Bytes that may still come which are no body."""
+    refused = False
+    """Has it been answered that nothing more is read?"""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody is there, and has to ask for something."""
@@ -80,6 +85,8 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Some bytes of a request, or of several."""
+        if self.refused:
+            return
         self._unset_keepalive_if_required()
         if self.since is None and (self.cycle is None or self.cycle.response_complete):
             self.since = self.loop.time()  # also where it is line ends, and no request comes
@@ -90,7 +97,7 @@ class Protocol(HttpToolsProtocol):
             self._resume(data[offer.args[0] :])
         except httptools.HttpParserError:
             self.send_400_response("")
-        if self.spare < 0 and not self.transport.is_closing():
+        if self.spare < 0 and not (self.refused or self.transport.is_closing()):
             self._end(TooLongError(f"The head of a request has at most {SPARE:,} bytes."))
 
     def _resume(self, rest: bytes) -> None:
@@ -142,7 +149,10 @@ class Protocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP; ``msg`` says no more than that."""
         del msg
-        self._refuse(MalformedError("This is no request in HTTP/1.1."))
+        if self._owes:
+            self.transport.close()
+        else:
+            self._refuse(MalformedError("This is no request in HTTP/1.1."))
 
     def end_if_slow(self) -> None:
         """Refuse a request that does not come to its end, and close the connection."""
@@ -178,4 +188,9 @@ class Protocol(HttpToolsProtocol):
         head = [b"HTTP/1.1 %d %s" % (error.status, error.title.encode())]
         head += [b"%s: %s" % pair for pair in (*response.raw_headers, (b"connection", b"close"))]
         self.transport.write(b"\r\n".join(head) + HEAD_ENDS + bytes(response.body))
-        self.transport.close()
+        self.refused = True
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # whoever waits for the rest of it hears that
+            self.cycle.message_event.set()
+        self.transport.write_eof()
+        self.loop.call_later(LINGER, self.transport.close)
