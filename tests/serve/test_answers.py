@@ -319,7 +319,7 @@ async def test_history_and_the_stream(file):
 
 @asynchronous
 async def test_the_service_says_how_it_is(file):
-    async with inside(file) as (_, client):
+    async with inside(file) as (app, client):
         await made(client)
         await client.post(f"{PATH}/predict", json={"id": "a", "row": row(random.Random(1))})
         await client.post(f"{PATH}/labels", json={"id": "a", "label": 1.0})
@@ -338,6 +338,16 @@ async def test_the_service_says_how_it_is(file):
         assert "groupwise_commit_seconds_bucket" in text
         document = (await client.get("/openapi.json")).json()
         assert document["openapi"] == "3.1.0"
+        served = {
+            (route.path.replace(":path", ""), method.lower())
+            for route in app.starlette.routes
+            for method in route.methods - {"HEAD"}
+        }
+        said = {(path, method) for path, known in document["paths"].items() for method in known}
+        pages = {"/", "/models/{model}", "/static/{name}", "/login", "/openapi.json"}
+        assert {one for one in said if one[1] != "parameters"} == {
+            one for one in served if one[0] not in pages
+        }
 
 
 @asynchronous
