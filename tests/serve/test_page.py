@@ -149,6 +149,7 @@ def test_a_drawing_of_what_there_is():
     far = svg([(1, 1.0, 1.0, 2.0, 900.0), (2, 2.0, 1.0, 2.0, 900.0)])
     assert ">4<" in far  # the axis: a single model that is far off does not flatten the others
     assert ">900<" not in far
+    assert far.count('class="axis"') == 2  # 0 is the lowest of it, and written once
 
 
 @pytest.mark.slow

@@ -258,7 +258,7 @@ def svg(points: list[tuple[Any, ...]]) -> Markup:
 
     band = f"{path('regret')} {' '.join(reversed(path('certificate').split(' ')))}"
     drawn = [f'<polygon class="band" points="{band}"/>']
-    for value in (low, 0.0, high):
+    for value in dict.fromkeys((low, 0.0, high)):
         drawn.append(
             f'<line class="axis" x1="{LEFT}" x2="{WIDTH - 10}" y1="{y(value):.1f}" '
             f'y2="{y(value):.1f}"/><text x="{LEFT - 6}" y="{y(value) + 4:.1f}" '
