@@ -117,6 +117,12 @@ def _checked(response: "httpx.Response") -> Any:
     raise ClientError(f"{said} (status {response.status_code})", response.status_code, problem)
 
 
+def _content(response: "httpx.Response") -> bytes:
+    if not response.is_success:
+        _checked(response)
+    return response.content
+
+
 def _is_refused(error: BaseException | None) -> bool:
     """Does nobody listen there?"""
     while error is not None and not isinstance(error, ConnectionRefusedError):
@@ -201,6 +207,10 @@ class Client(_Requests):
         self.http.close()
 
     def ask(self, method: str, path: str, **content: Any) -> Any:
+        """What a request is answered with."""
+        return _checked(self._sent(method, path, **content))
+
+    def _sent(self, method: str, path: str, **content: Any) -> "httpx.Response":
         """Send a request until it is answered; repeating it must do no harm."""
         for pause in (*_pauses(), None):
             response = None
@@ -208,11 +218,12 @@ class Client(_Requests):
                 response = self.http.request(method, path, **content)
                 self.reached = True
                 if response.status_code not in AGAIN or pause is None:
-                    return _checked(response)
+                    return response
             except httpx.TransportError as error:
                 if pause is None or self.is_nowhere(error):
                     raise _unreachable(self.http.base_url, error) from error
             time.sleep(_pause(response, pause or 0.0))
+        raise AssertionError
 
     def create(self, settings: str) -> dict[str, Any]:
         """Make the model, from TOML as ``groupwise init`` writes it."""
@@ -272,10 +283,7 @@ class Client(_Requests):
 
     def snapshot(self) -> bytes:
         """The model as a file that ``groupwise.load`` opens."""
-        response = self.http.get(self.path("/snapshot"))
-        if not response.is_success:
-            _checked(response)
-        return response.content
+        return _content(self._sent("GET", self.path("/snapshot")))
 
 
 class AsyncClient(_Requests):
@@ -303,6 +311,10 @@ class AsyncClient(_Requests):
         await self.http.aclose()
 
     async def ask(self, method: str, path: str, **content: Any) -> Any:
+        """What a request is answered with."""
+        return _checked(await self._sent(method, path, **content))
+
+    async def _sent(self, method: str, path: str, **content: Any) -> "httpx.Response":
         """Send a request until it is answered; repeating it must do no harm."""
         for pause in (*_pauses(), None):
             response = None
@@ -310,11 +322,12 @@ class AsyncClient(_Requests):
                 response = await self.http.request(method, path, **content)
                 self.reached = True
                 if response.status_code not in AGAIN or pause is None:
-                    return _checked(response)
+                    return response
             except httpx.TransportError as error:
                 if pause is None or self.is_nowhere(error):
                     raise _unreachable(self.http.base_url, error) from error
             await asyncio.sleep(_pause(response, pause or 0.0))
+        raise AssertionError
 
     async def create(self, settings: str) -> dict[str, Any]:
         """Make the model, from TOML as ``groupwise init`` writes it."""
@@ -371,6 +384,10 @@ class AsyncClient(_Requests):
         query = {} if largest is None else {"largest": largest}
         found: dict[str, Any] = await self.ask("GET", self.path("/regret"), params=query)
         return found
+
+    async def snapshot(self) -> bytes:
+        """The model as a file that ``groupwise.load`` opens."""
+        return _content(await self._sent("GET", self.path("/snapshot")))
 
 
 def _quoted(id: str) -> str:

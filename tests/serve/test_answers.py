@@ -319,7 +319,7 @@ async def test_history_and_the_stream(file):
 
 @asynchronous
 async def test_the_service_says_how_it_is(file):
-    async with inside(file) as (_, client):
+    async with inside(file) as (app, client):
         await made(client)
         await client.post(f"{PATH}/predict", json={"id": "a", "row": row(random.Random(1))})
         await client.post(f"{PATH}/labels", json={"id": "a", "label": 1.0})
@@ -338,6 +338,16 @@ async def test_the_service_says_how_it_is(file):
         assert "groupwise_commit_seconds_bucket" in text
         document = (await client.get("/openapi.json")).json()
         assert document["openapi"] == "3.1.0"
+        served = {
+            (route.path.replace(":path", ""), method.lower())
+            for route in app.starlette.routes
+            for method in route.methods - {"HEAD"}
+        }
+        said = {(path, method) for path, known in document["paths"].items() for method in known}
+        pages = {"/", "/models/{model}", "/static/{name}", "/login", "/openapi.json"}
+        assert {one for one in said if one[1] != "parameters"} == {
+            one for one in served if one[0] not in pages
+        }
 
 
 @asynchronous
@@ -361,6 +371,8 @@ async def test_tokens(place):
             return await client.request(method, path, headers=headers, **options)
 
         is_problem(await client.post(f"{PATH}/predict", json=body), 401, "unauthorised")
+        shouted = {"Authorization": "BEARER " + made_tokens["read"]}  # case does not matter there
+        assert (await client.get(PATH, headers=shouted)).status_code == 200
         wrong = {"Authorization": "Bearer " + made_tokens["predict"][:-1] + "."}
         is_problem(await client.get(PATH, headers=wrong), 401, "unauthorised")
         forged = made_tokens["read"][:16] + made_tokens["admin"][16:]

@@ -6,6 +6,7 @@ import random
 import httpx
 import pytest
 
+import groupwise as gw
 from groupwise import client as clients
 from groupwise.client import AsyncClient, Client, ClientError
 from tests.serve.running import SETTINGS, asynchronous, inside, label, row
@@ -32,7 +33,7 @@ class Lossy(httpx.AsyncBaseTransport):
 
 
 @asynchronous
-async def test_what_is_lost_is_asked_again_and_counts_once(file, monkeypatch):
+async def test_what_is_lost_is_asked_again_and_counts_once(file, monkeypatch, tmp_path):
     monkeypatch.setattr(clients, "PAUSE", 0.0)
     draw = random.Random(1)
     async with inside(file) as (app, http):
@@ -58,6 +59,9 @@ async def test_what_is_lost_is_asked_again_and_counts_once(file, monkeypatch):
             assert (caught.value.status, caught.value.problem["status"]) == (409, 409)
             with pytest.raises(ClientError, match="'age'"):
                 await client.predict_many([{**rows[0], "age": "old"}])
+            place = tmp_path / "costs.gw"
+            place.write_bytes(await client.snapshot())
+            assert gw.load(place).regret().settled == 60
         about = (await http.get("/v1/models/costs")).json()
         assert (about["predictions"], about["events"]) == (61, 122)
         assert transport.lost > 20
@@ -99,6 +103,8 @@ def test_a_client_that_waits(monkeypatch):
         with pytest.raises(ClientError, match="cannot be reached"):
             client.predict({})
         assert len(waited) == clients.TRIES - 1
+        with pytest.raises(ClientError, match="cannot be reached"):
+            client.snapshot()
     asyncio.run(_never_reached())
 
 

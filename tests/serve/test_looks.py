@@ -3,16 +3,30 @@
 import asyncio
 import gc
 import random
+import sqlite3
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import closing
+from typing import Any
 
 import pytest
 
 from groupwise.serve import looks, run
-from groupwise.serve.declared import declared_model
+from groupwise.serve.declared import declared_model, target_of
+from groupwise.serve.run import open_store
 from groupwise.serve.state import State
-from tests.serve.running import PATH, SETTINGS, Here, asynchronous, inside, label, made, row
+from tests.serve.running import (
+    PATH,
+    SETTINGS,
+    Here,
+    asynchronous,
+    inside,
+    is_problem,
+    label,
+    made,
+    row,
+)
 
 
 async def learned(client, count: int = 6) -> None:
@@ -43,6 +57,85 @@ async def test_history_is_read_beside_the_event_loop(file, monkeypatch, asked):
         assert len(point["groups"]["always_on"]) == len(looks.FIGURES)
         assert (await client.get("/models/costs")).status_code == 200
     assert len(threads) == 2
+    assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize("line", [b"{", b'{"settled": "\xb2"}', 7, None], ids=str)
+@asynchronous
+async def test_history_that_a_disk_has_changed(file, line):
+    async with inside(file) as (app, client):
+        await made(client)
+        await learned(client)
+        await app.looks.sample(app.service.engines["costs"])
+        with closing(sqlite3.connect(file)) as other, other:
+            other.execute("PRAGMA writable_schema = 1")
+            text = other.execute("SELECT sql FROM sqlite_master WHERE name = 'history'").fetchone()
+            lax = "UPDATE sqlite_master SET sql = ? WHERE name = 'history'"
+            other.execute(lax, (text[0].replace(" NOT NULL", ""),))
+        with closing(sqlite3.connect(file)) as other, other:
+            other.execute("UPDATE history SET content = ?", (line,))
+        for page in (f"{PATH}/history", "/models/costs"):
+            said = is_problem(await client.get(page), 500, "internal")
+            assert "Restore the store from a copy" in said
+
+
+@asynchronous
+async def test_long_settings_are_read_beside_the_event_loop(file):
+    """Once: they stay what they are."""
+    settings = SETTINGS + "#\n" * 1_000
+    threads = []
+
+    def read(text, does=target_of):
+        threads.append(threading.get_ident())
+        return does(text)
+
+    async with inside(file) as (_, client):
+        await made(client, settings)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("groupwise.serve.app.target_of", read)
+            for _ in range(2):
+                assert (await client.get(PATH)).json()["target"] == "costs"
+    assert threading.get_ident() not in threads
+    assert target_of.cache_info().hits >= 1
+
+
+@asynchronous
+async def test_who_repeats_makes_nobody_wait_for_another_machine(file, monkeypatch):
+    """What only a store elsewhere remembers is read beside the event loop, and once."""
+    store: Any = open_store(file)
+    monkeypatch.setattr(store, "is_near", False)
+    threads = []
+
+    def answer(*about, does=store.answer):
+        threads.append(threading.get_ident())
+        return does(*about)
+
+    monkeypatch.setattr(store, "answer", answer)
+    async with inside(file, store=store) as (app, client):
+        await made(client)
+        await learned(client)
+        await client.post(f"{PATH}/predict", json={"id": "open", "row": row(random.Random(2))})
+        await app.service.engines["costs"].snapshot()
+        draw = random.Random(1)
+        rows: list[Any] = [{"id": str(number), "row": row(draw)} for number in range(6)]
+        labels = [{"id": one["id"], "label": label(one["row"])} for one in rows]
+        found = await client.post(f"{PATH}/predict", json=rows[0])
+        assert found.json()["ticket"] == 0
+        found = await client.post(f"{PATH}/predict/batch", json={"rows": rows})
+        assert [one["ticket"] for one in found.json()["predictions"]] == [*range(6)]
+        assert len(threads) == 6
+        again = await client.post(f"{PATH}/labels", json=[*labels, {"ticket": 3, "label": 1}])
+        outcomes = [one["outcome"] for one in again.json()["labels"]]
+        assert outcomes == [*["already"] * 6, "conflict"]
+        found = await client.post(f"{PATH}/labels", json=labels[1])
+        assert found.json() == {"id": "1", "outcome": "already"}
+        assert (await client.post(f"{PATH}/forget", json={"id": "2"})).status_code == 409
+        assert (await client.post(f"{PATH}/forget", json=[{"ticket": 4}])).is_success
+        assert (await client.get(f"{PATH}/tickets/~5")).json()["label"] == labels[5]["label"]
+        assert (await client.get(f"{PATH}/tickets/open")).json()["outcome"] == "open"
+        for one in ("new", "~7", "~-1"):
+            assert (await client.get(f"{PATH}/tickets/{one}")).status_code == 404
+    assert len(threads) == 9
     assert threading.get_ident() not in threads
 
 

@@ -58,7 +58,7 @@ async def test_the_page_needs_no_script_and_escapes_what_rows_hold(file):
         assert (await client.get("/models/none")).status_code == 404
         addresses = re.findall(r'(?:src|href|action)="([^"]*)"', text)
         assert addresses
-        assert all(one.startswith(("/", "?")) for one in addresses)
+        assert all(one.startswith(("/", "?", "data:")) for one in addresses)
         for page in ("/", "/models/costs", "/login", "/static/page.js"):
             policy = (await client.get(page)).headers["content-security-policy"]
             assert "default-src 'none'" in policy
@@ -69,12 +69,34 @@ async def test_the_page_needs_no_script_and_escapes_what_rows_hold(file):
 
 
 @asynchronous
+async def test_long_names_are_cut(file):
+    """A row may hold a megabyte of text, and every page would."""
+    async with inside(file) as (_, client):
+        await made(client)
+        one = {**row(random.Random(1)), "sex": "x" * 5_000}
+        for number in range(2):
+            await client.post(f"{PATH}/predict", json={"id": str(number), "row": one})
+            await client.post(f"{PATH}/labels", json={"id": str(number), "label": 1.0})
+        text = (await client.get("/models/costs")).text
+        assert ">sex=" + "x" * 115 + "…</a>" in text
+        assert "?group=sex%3D" + "x" * 5_000 in text
+        assert len(re.findall("x{200,}", text)) == 1  # in the address only
+        text = (await client.get("/models/costs", params={"group": "sex=" + "x" * 5_000})).text
+        assert "<h2>sex=" + "x" * 115 + "…</h2>" in text
+
+
+@asynchronous
 async def test_alerts(file):
     async with inside(file) as (app, client):
         await made(client)
         await rounds(app, client, 4)
         engine = app.service.engines["costs"]
         await client.post(f"{PATH}/predict", json={"id": "late", "row": row(random.Random(1))})
+
+        async def none():
+            """No snapshot, though it is late."""
+
+        engine.snapshot = none
         engine.state.find("late", None).at -= 30 * 86_400
         engine.snapshots[0] = engine.snapshots[0]._replace(at=time.time() - 4_000)
         table = app.looks.last(engine)
@@ -105,6 +127,12 @@ async def test_a_cookie_lets_people_look(file):
         cookie = sent.headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "SameSite=strict" in cookie
+        assert "Secure" not in cookie
+        behind = {"X-Forwarded-Proto": "https"}  # a proxy that browsers speak HTTPS to
+        sent = await client.post("/login", data={"token": texts["read"]}, headers=behind)
+        assert "Secure" in sent.headers["set-cookie"]
+        client.cookies.clear()
+        await client.post("/login", data={"token": texts["read"]})
         assert "costs" in (await client.get("/")).text
         assert (await client.get("/models/costs")).status_code == 200
         assert (await client.get("/v1/models")).json()["models"][0]["name"] == "costs"
@@ -121,6 +149,7 @@ def test_a_drawing_of_what_there_is():
     far = svg([(1, 1.0, 1.0, 2.0, 900.0), (2, 2.0, 1.0, 2.0, 900.0)])
     assert ">4<" in far  # the axis: a single model that is far off does not flatten the others
     assert ">900<" not in far
+    assert far.count('class="axis"') == 2  # 0 is the lowest of it, and written once
 
 
 @pytest.mark.slow

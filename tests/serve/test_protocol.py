@@ -3,11 +3,12 @@
 import asyncio
 import json
 import time
+from contextlib import suppress
 
 import pytest
 
 from groupwise.serve import protocol, run
-from groupwise.serve.app import App
+from groupwise.serve.app import App, Json
 from groupwise.serve.looks import Looks
 from groupwise.serve.protocol import Joined
 from groupwise.serve.run import Server, open_store
@@ -22,8 +23,8 @@ class Serving:
 
     def __init__(self, place: str) -> None:
         self.port = free_port()
-        app = App(Service(open_store(place)), Looks(), lambda error: None)
-        self.server = Server(app, "127.0.0.1", self.port)
+        self.app = App(Service(open_store(place)), Looks(), lambda error: None)
+        self.server = Server(self.app, "127.0.0.1", self.port)
 
     async def __aenter__(self) -> "Serving":
         self.task = asyncio.create_task(self.server.serve())
@@ -124,6 +125,85 @@ async def test_line_ends_are_no_request(file, monkeypatch):
         writer.close()
 
 
+@asynchronous
+async def test_a_head_has_an_end(file):
+    """Nobody has shown a token before it, and all of it is kept until then."""
+    begin = POST.encode() + b"Content-Length: 2\r\n"
+    async with Serving(file) as serving:
+        for beginning in (begin, begin + b"X: "):
+            reader, writer = await serving.send(beginning)
+            await asyncio.sleep(0.05)  # what comes with its first byte is not counted
+            for _ in range(5):
+                writer.write(b"a" * 20_000 if beginning.endswith(b": ") else b"X: a\r\n" * 3_000)
+                await asyncio.sleep(0.02)
+            _problem(await asyncio.wait_for(reader.read(), 20), 413, "too-long")
+            writer.close()
+        # Nor do ends of chunks: what comes with them is kept too.
+        reader, writer = await serving.send(POST.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(6):
+            writer.write(b"1;" + b"a" * 20_000 + b"\r\n \r\n")
+            await asyncio.sleep(0.02)
+        _problem(await asyncio.wait_for(reader.read(), 20), 413, "too-long")
+        writer.close()
+        # A long body in the smallest of chunks is no head.
+        reader, writer = await serving.send(POST.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(20):
+            writer.write(b"1\r\n \r\n" * 3_000)
+            await writer.drain()
+        writer.write(b"0\r\n\r\n")
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+        assert head.startswith(b"HTTP/1.1 400 ")
+        writer.close()
+
+
+@asynchronous
+async def test_nobody_waits_at_the_end_for_half_a_request(file):
+    half = POST.encode() + b'Content-Length: 100\r\n\r\n{"row": '
+    async with Serving(file) as serving:
+        asked = asyncio.create_task(serving.answer(half))
+        await asyncio.sleep(0.2)
+        began = time.monotonic()
+    assert time.monotonic() - began < 15
+    _problem(await asked, 503, "unavailable")
+
+
+@asynchronous
+async def test_who_goes_on_sending_gets_the_answer(file):
+    """What is unread when a connection is closed would take it away."""
+    async with Serving(file) as serving:
+        for _ in range(20):
+            reader, writer = await serving.send(b"hello\r\n\r\n" + b"a" * 300_000)
+            await writer.drain()
+            await asyncio.sleep(0.01)
+            with suppress(ConnectionError):
+                writer.write(b"a" * 300_000)
+                await writer.drain()
+            _problem(await asyncio.wait_for(reader.read(), 20), 400, "malformed")
+            writer.close()
+
+
+@pytest.mark.parametrize("next", [POST.encode(), b"hello\r\n\r\n"], ids=["half", "no HTTP"])
+@asynchronous
+async def test_no_request_gets_the_answer_to_the_next(file, monkeypatch, next):
+    """One that has not come to its end is not refused before others are answered."""
+    monkeypatch.setattr(protocol, "SLOWEST", 0.4)
+    monkeypatch.setattr(run, "LOOKS", 1)
+    async with Serving(file) as serving:
+        begun, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def slow(request, token):
+            begun.set()
+            await goes_on.wait()
+            return Json(b"{}")
+
+        serving.app._quick["predict",] = serving.app._guarded(slow, "predict")
+        whole = POST.encode() + b"Content-Length: 2\r\n\r\n{}"
+        asked = asyncio.create_task(serving.answer(whole + next))
+        assert await asked == b""
+        assert begun.is_set()
+        goes_on.set()
+
+
 @pytest.mark.parametrize("pause", [0.0, 0.05])
 @asynchronous
 async def test_an_offer_of_another_protocol_is_ignored(file, pause):
@@ -172,6 +252,9 @@ class Transport(asyncio.Transport):
     def close(self) -> None:
         self.closed = True
 
+    def is_closing(self) -> bool:
+        return self.closed
+
 
 @asynchronous
 async def test_a_head_leaves_with_what_follows_it():
@@ -190,3 +273,7 @@ async def test_a_head_leaves_with_what_follows_it():
     await asyncio.sleep(0)
     assert transport.sent[3:] == [b"last\r\n\r\n"]
     assert transport.closed
+    for content in (b"nobody is there\r\n\r\n", b"any more"):
+        joined.write(content)
+    await asyncio.sleep(0)
+    assert transport.sent[4:] == []

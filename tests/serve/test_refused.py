@@ -224,7 +224,14 @@ async def test_settings_that_are_misspelt(file):
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("row", "text"), ("answer", None), ("answer", b"{"), ("outcome", "sett"), ("label", 7)],
+    [
+        ("row", "text"),
+        ("answer", None),
+        ("answer", b"{"),
+        ("answer", b'"\xb2"'),
+        ("outcome", "sett"),
+        ("label", 7),
+    ],
 )
 @asynchronous
 async def test_what_a_disk_has_changed_of_remembered_tickets(file, column, value):

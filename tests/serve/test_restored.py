@@ -1,6 +1,9 @@
 """A store that was damaged, or written by another version: told in one line, and left as it is."""
 
 import random
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from groupwise.serve import service as services
 from groupwise.serve.engine import load
 from groupwise.serve.errors import StoreError
-from groupwise.serve.run import Settings, check, open_store
+from groupwise.serve.run import Settings, check, existing_store, open_store
 from tests.serve.running import PATH, asynchronous, inside, label, made, row
 
 ROUNDS = 12
@@ -104,6 +107,46 @@ def test_a_check_of_what_is_whole_changes_nothing(place):
     assert check(Settings(place), said.append)
     assert said == ["costs: 2 snapshots and the log agree; 54 events, 18 tickets open"]
     assert served(place) == digest
+
+
+def test_a_check_of_what_holds_no_models(place):
+    """There is no store before one is made, and looking makes none."""
+    if not place.startswith("postgres"):
+        Path(place).touch()
+    for _ in range(2):
+        with pytest.raises(StoreError, match="There is no store"):
+            check(Settings(place), print)
+    open_store(place).close()
+    said: list[str] = []
+    assert check(Settings(place), said.append)
+    assert len(said) == 1
+    assert said[0].endswith(" has no models.")
+
+
+@pytest.mark.parametrize("version", [0, 1, 7])
+def test_a_file_of_another_program_stays_as_it_is(tmp_path, version):
+    file = tmp_path / "bookmarks.sqlite"
+    with closing(sqlite3.connect(file)) as other:
+        other.executescript(f"CREATE TABLE models (a); PRAGMA user_version = {version}")
+    content = file.read_bytes()
+    for opened in (open_store, existing_store):
+        with pytest.raises(StoreError, match="of another program"):
+            opened(str(file))
+    assert file.read_bytes() == content
+
+
+@asynchronous
+async def test_a_check_finds_what_would_not_be_served(place):
+    """What is remembered of settled tickets has no digest; it has to be read to be seen."""
+    async with inside(place) as (app, client):
+        await made(client)
+        await rounds(client, "first")
+        await app.service.engines["costs"].snapshot()
+    assert check(Settings(place), print)
+    change(place, "UPDATE answers SET answer = ?", b'{"id": "\xb2"}')
+    said: list[str] = []
+    assert not check(Settings(place), said.append)
+    assert "settled tickets is damaged" in said[0]
 
 
 NEWEST = "(SELECT max(seq) FROM snapshots)"

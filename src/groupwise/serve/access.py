@@ -21,7 +21,7 @@ EVERYBODY = Token("", "anybody on this machine", b"", (ADMIN,), (), 0.0)
 """Whoever asks a service that has no tokens, and so answers this machine only."""
 PREFIX = "gw_"
 _FORM = re.compile(rf"{PREFIX}([0-9a-f]{{12}})_[\w-]{{43}}")
-_BEARER = re.compile(r"[Bb]earer +(\S+)")
+_BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 
 
 def new_token(name: str, scopes: Sequence[str], models: Sequence[str] = ()) -> tuple[str, Token]:

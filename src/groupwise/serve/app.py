@@ -298,7 +298,8 @@ class App:
         engine = self._engine(request)
         name, settings = engine.record.name, engine.record.settings
         figures = self.looks.about(engine) if access.has(token, READ) else {"name": name}
-        return Json(_encode({**figures, "target": target_of(settings), "settings": settings}))
+        target = await asyncio.to_thread(target_of, settings)
+        return Json(_encode({**figures, "target": target, "settings": settings}))
 
     async def _put(self, request: Request, token: Token) -> Response:
         content = await body(request, None)

@@ -1,6 +1,7 @@
 """A model from settings alone, as ``groupwise init`` writes them."""
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from groupwise.errors import ConfigurationError
@@ -32,8 +33,9 @@ def declared_model(settings: str, name: str) -> Groupwise:
     return plan.model(every_field)
 
 
+@lru_cache(64)
 def target_of(settings: str) -> str | None:
-    """The name of the label, where settings give it one."""
+    """The name of the label, where settings give it one; long ones take a while, once."""
     return request_of(settings.encode(), "The settings").target
 
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +34,7 @@ from groupwise.serve.store import (
     FORGOTTEN,
     PART,
     SETTLED,
+    Answer,
     Event,
     ModelRecord,
     SnapshotRecord,
@@ -51,6 +52,8 @@ ADDED = 2_000
 """So many ids are noted at once."""
 FIELDS = 5
 """So many are named of those in which rows differ."""
+RECALLED = 4_096
+"""Tickets that were read of a store on another machine, and are held for a while."""
 PAUSE = 0.02
 """Seconds between steps of a snapshot while events come."""
 ALREADY, CONFLICT, UNKNOWN, INVALID = "already", "conflict", "unknown", "invalid"
@@ -118,12 +121,15 @@ class Engine:
         self._last: Group | None = None
         self._seen = seen
         """The ids that the store remembers."""
+        self._recalled: dict[tuple[str | None, int | None], Answer] = {}
+        """What it remembers of some of them; what is settled stays as it is."""
         self._snapshotting = asyncio.Lock()
 
     # Requests.
 
     async def predict(self, key: str | None, row: Row) -> bytes:
         """The answer for a row: the one that was given for this id, if there is one."""
+        await self._recall([(key, None)])
         self._writable()
         issued, answer, event = self._predict(key, row, time.time())
         if event is not None:
@@ -137,6 +143,7 @@ class Engine:
         """The same for many rows; an error in the place of those that are refused."""
         found: list[bytes | GroupwiseError] = []
         tickets: list[Issued] = []
+        await self._recall((key, None) for key, _ in items)
         for first in range(0, len(items), SLICE):
             if first:
                 await asyncio.sleep(0)  # others have their turn
@@ -207,6 +214,7 @@ class Engine:
 
     async def label(self, id: str | None, number: int | None, label: bytes) -> Outcome:
         """Settle a ticket with its label."""
+        await self._recall([_named(id, number)])
         outcome, issued = self._label(id, number, label)
         if issued is not None:
             await self._durable(issued)
@@ -218,6 +226,7 @@ class Engine:
         """The same for many."""
         found: list[Outcome] = []
         tickets: list[Issued] = []
+        await self._recall(_named(*item[:2]) for item in items)
         for place, item in enumerate(items):
             await _turn(place)
             outcome, issued = self._label(*item)
@@ -258,6 +267,7 @@ class Engine:
         """Drop tickets whose labels will never come."""
         found: list[Outcome] = []
         tickets: list[Issued] = []
+        await self._recall(_named(*item) for item in items)
         for place, item in enumerate(items):
             await _turn(place)
             outcome, issued = self._forget(*item)
@@ -284,6 +294,7 @@ class Engine:
 
     async def ticket(self, id: str) -> tuple[Issued, bytes]:
         """What is known of a ticket, and what was answered."""
+        await self._recall([_named(id, None)])
         self.check()
         issued = self._find(*_named(id, None))
         if issued is None:
@@ -329,14 +340,31 @@ class Engine:
 
     def _find(self, key: str | None, number: int | None) -> Issued | None:
         found = self.state.find(key, number)
-        if found is not None:
+        if found is not None or not self._is_doubtful(key, number):
             return found
-        if key is None and number is not None and number >= self.state.model.issued:
-            return None
-        if key is not None and key not in self._seen:
-            return None
-        answer = self._store.answer(self.record.model, key, number)
+        answer = self._recalled.get((key, number))
+        if answer is None:
+            answer = self._store.answer(self.record.model, key, number)
         return None if answer is None else Issued.from_answer(answer)
+
+    def _is_doubtful(self, key: str | None, number: int | None) -> bool:
+        """May the store know a ticket that memory does not hold?"""
+        if key is not None:
+            return key in self._seen
+        return number is not None and 0 <= number < self.state.model.issued
+
+    async def _recall(self, names: Iterable[tuple[str | None, int | None]]) -> None:
+        """Read what only a store on another machine knows, while others have their turn."""
+        if self._store.is_near:
+            return
+        for name in names:
+            if name in self._recalled or not self._is_doubtful(*name) or self.state.find(*name):
+                continue
+            answer = await asyncio.to_thread(self._store.answer, self.record.model, *name)
+            if answer is not None:
+                if len(self._recalled) >= RECALLED:
+                    self._recalled.clear()
+                self._recalled[name] = answer
 
     def _apply(self, change: Callable[..., Any], *about: Any) -> Any:
         """Let an event happen in memory; what the model refuses has not happened."""

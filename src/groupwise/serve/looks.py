@@ -15,7 +15,7 @@ from starlette.responses import StreamingResponse
 from groupwise.errors import GroupwiseError
 from groupwise.losses import Log
 from groupwise.serve.engine import Engine
-from groupwise.serve.errors import MalformedError
+from groupwise.serve.errors import MalformedError, StoreError
 from groupwise.serve.problems import HEADERS
 from groupwise.serve.reader import Reader
 from groupwise.serve.service import Service
@@ -259,7 +259,13 @@ def _points(engine: Engine, group: str | None) -> list[Point]:
     """The history of a model. In a thread, line by line: others have their turn between them."""
     found = []
     for seq, at, text in engine.history():
-        line = _line(text)
+        try:
+            line = _line(text)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise StoreError(
+                f"The store's history of {engine.record.name} is damaged. Restore the store from a "
+                "copy."
+            ) from None
         groups = line.groups
         if group is not None:
             groups = {group: groups[group]} if group in groups else {}

@@ -14,6 +14,7 @@ PROBLEMS = {
     "403": "The token is not for this.",
     "404": "There is no such model or ticket.",
     "405": "The method is not for this page.",
+    "408": "The request was not all there in time.",
     "409": "It was said otherwise before.",
     "413": "The request is too long.",
     "415": "The body is of another kind.",
@@ -109,6 +110,14 @@ def document() -> dict[str, Any]:
         "parameters": [MODEL],
         "get": _got("Figures as they change, as server-sent events", kind="text/event-stream"),
     }
+    paths |= {
+        "/metrics": {"get": _got("Figures for Prometheus", kind="text/plain")},
+        "/live": _open("Is the process there?", {"200": "It is."}),
+        "/ready": _open(
+            "Is all replayed, and can the store be written?",
+            {"200": "It is.", "503": "Not yet, or not now, and why."},
+        ),
+    }
     return {
         "openapi": "3.1.0",
         "info": {
@@ -183,6 +192,13 @@ def _got(
             **_problems(),
         },
     }
+
+
+def _open(summary: str, answers: dict[str, str]) -> dict[str, Any]:
+    """What everybody may ask."""
+    content = {bodies.JSON: {"schema": {"type": "object"}}}
+    said = {status: {"description": text, "content": content} for status, text in answers.items()}
+    return {"get": {"summary": summary, "security": [{}], "responses": said}}
 
 
 def _put() -> dict[str, Any]:

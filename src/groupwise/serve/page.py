@@ -41,6 +41,8 @@ LATE = 7 * 86_400.0
 """Seconds after which a label is called late."""
 STALE = 5
 """A snapshot is stale after so many times the time between two."""
+LONGEST = 120
+"""Characters of a group's name that are shown: rows may hold any text."""
 WIDTH, HEIGHT, LEFT, BELOW = 720, 300, 70, 30
 
 Given = Callable[[Request, str | None], Token]
@@ -56,7 +58,7 @@ class Pages:
         self._environment = jinja2.Environment(
             loader=jinja2.PackageLoader("groupwise.serve", "templates"), autoescape=True
         )
-        self._environment.filters.update(whole=whole, figure=figure)
+        self._environment.filters.update(whole=whole, figure=figure, short=short)
 
     def routes(self) -> list[Route]:
         """The addresses of the pages."""
@@ -139,12 +141,12 @@ class Pages:
             single = row["baseline_regret"]
             if single is not None and single < row["regret"] - row["best_error"]:
                 ahead = figure(row["regret"] - single)
-                found.append(f"The single model is ahead on {row['group']}, by {ahead}.")
+                found.append(f"The single model is ahead on {short(row['group'])}, by {ahead}.")
         for of, row in self._looks.miscalibrated(engine):
             what = "" if of is None else f" of {of}"
             found.append(
-                f"Probabilities{what} are off on {row['group']}: by {figure(row['gap'])} on "
-                "average."
+                f"Probabilities{what} are off on {short(row['group'])}: by {figure(row['gap'])} "
+                "on average."
             )
         return found[:10]
 
@@ -172,7 +174,8 @@ class Pages:
         except ServiceError as error:
             return answered(error)
         response = RedirectResponse("/", 303, SECURE)
-        secure = request.url.scheme == "https"
+        # A proxy says what it was asked by; whoever makes it up gets a cookie that is kept better.
+        secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
         response.set_cookie(
             COOKIE, text, httponly=True, samesite="strict", secure=secure, max_age=30 * 86_400
         )
@@ -206,6 +209,15 @@ def figure(value: float | None) -> str:
         return "–"
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return text.replace("-", "−")
+
+
+def short(text: str) -> str:
+    """A text that has room on a page.
+
+    >>> short("sex=female"), len(short("sex=" + "x" * 1_000))
+    ('sex=female', 120)
+    """
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def duration(seconds: float | None) -> str:
@@ -246,7 +258,7 @@ def svg(points: list[tuple[Any, ...]]) -> Markup:
 
     band = f"{path('regret')} {' '.join(reversed(path('certificate').split(' ')))}"
     drawn = [f'<polygon class="band" points="{band}"/>']
-    for value in (low, 0.0, high):
+    for value in dict.fromkeys((low, 0.0, high)):
         drawn.append(
             f'<line class="axis" x1="{LEFT}" x2="{WIDTH - 10}" y1="{y(value):.1f}" '
             f'y2="{y(value):.1f}"/><text x="{LEFT - 6}" y="{y(value) + 4:.1f}" '

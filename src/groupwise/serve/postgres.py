@@ -44,7 +44,9 @@ class PostgresStore(SqlStore):
 
     types: ClassVar = {"whole": "BIGINT", "real": "DOUBLE PRECISION", "bytes": "BYTEA"}
 
-    def __init__(self, address: str, writer: bool = True, lease: float = 10.0) -> None:
+    def __init__(
+        self, address: str, writer: bool = True, lease: float = 10.0, makes: bool = True
+    ) -> None:
         del writer  # leases are of models, and nobody else takes any
         self._address = address
         self._lease = lease
@@ -54,7 +56,11 @@ class PostgresStore(SqlStore):
         self._connection = self._connect()
         self.place = f"the database {self._connection.info.dbname}"
         self._reader = self._connect()
-        self._prepare()
+        try:
+            self._prepare(makes)
+        except BaseException:
+            self.close()
+            raise
 
     def _connect(self) -> "psycopg.Connection[Any]":
         try:
@@ -73,14 +79,14 @@ class PostgresStore(SqlStore):
         except psycopg.Error as error:
             raise UnavailableError(f"The database cannot be reached: {_text(error)}.") from error
 
-    def _prepare(self) -> None:
+    def _prepare(self, makes: bool) -> None:
         with self._writing() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATING,))
             cursor.execute("CREATE SCHEMA IF NOT EXISTS groupwise")
             cursor.execute("CREATE TABLE IF NOT EXISTS version (tables BIGINT NOT NULL)")
             found = cursor.execute("SELECT tables FROM version").fetchone()
             version = found[0] if found else 0
-            newest = self._migrate(version, cursor)
+            newest = self._migrate(version, cursor, makes)
             if found is None:
                 cursor.execute("INSERT INTO version (tables) VALUES (%s)", (newest,))
             elif newest != version:

@@ -60,22 +60,22 @@ class Settings:
     """The models to serve; none are all."""
 
 
-def open_store(name: str, writer: bool = True, lease: float = 10.0) -> Store:
+def open_store(name: str, writer: bool = True, lease: float = 10.0, makes: bool = True) -> Store:
     """The store of a name: an address of PostgreSQL, or a file."""
     if name.startswith(POSTGRES):
         from groupwise.serve.postgres import PostgresStore
 
-        return PostgresStore(name, writer, lease)
+        return PostgresStore(name, writer, lease, makes)
     from groupwise.serve.sqlite import SqliteStore
 
-    return SqliteStore(Path(name), writer)
+    return SqliteStore(Path(name), writer, makes=makes)
 
 
 def existing_store(name: str) -> Store:
     """The store of a name, to read, if it is there."""
     if not _is_there(name):
         raise StoreError(f"There is no store {name}. Name it with --store.")
-    return open_store(name, writer=False)
+    return open_store(name, writer=False, makes=False)
 
 
 def _is_there(name: str) -> bool:
@@ -207,7 +207,10 @@ def check(settings: Settings, said: Callable[[str], None]) -> bool:
     """Does every model come from its snapshots and its log as it was? Nothing is changed."""
     store = existing_store(settings.store)
     try:
-        found = [_is_whole(store, record, said) for record in store.models()]
+        known = store.models()
+        if not known:
+            said(f"{store.place} has no models.")
+        found = [_is_whole(store, record, said) for record in known]
         return all(found)
     finally:
         store.close()
@@ -222,6 +225,8 @@ def _is_whole(store: Store, record: ModelRecord, said: Callable[[str], None]) ->
         known = store.snapshots(record.model)[::-1]
         try:
             compared, state = _replayed(store, record, known)
+            for _ in store.answers(record.model):
+                pass  # an error where one is damaged
         except GroupwiseError as error:
             if store.snapshots(record.model)[::-1] != known:
                 continue

@@ -51,6 +51,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 FENCE = 1
 """The first of a model."""
 OF_A_MODEL = ("log", "snapshots", "parts", "answers", "history", "models")
+COLUMNS = ", ".join(Answer._fields)
+"""Of what is remembered of a ticket."""
 ANSWERS_AT_ONCE = 10_000
 READ_AT_ONCE = 256
 """Batches of the log."""
@@ -87,8 +89,10 @@ class SqlStore(ABC):
     def take(self, model: int, numerics: str | None = None) -> int:
         """Become the writer of a model."""
 
-    def _migrate(self, version: int, cursor: Any) -> int:
-        """Bring the tables up to date, from a version of them."""
+    def _migrate(self, version: int, cursor: Any, makes: bool) -> int:
+        """Bring the tables up to date, from a version of them; 0 where they are to be made."""
+        if not (version or makes):
+            raise StoreError(f"There is no store in {self.place}. Name another with --store.")
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"{self.place} was written by a newer groupwise (tables {version}; this one knows "
@@ -224,8 +228,7 @@ class SqlStore(ABC):
             self._hold(cursor, model, fence)
             self._many(
                 cursor,
-                "INSERT INTO answers (model, number, key, row, answer, outcome, label, at, "
-                "settled) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                f"INSERT INTO answers (model, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (model, number) DO NOTHING",
                 [(model, *answer) for answer in answers],
             )
@@ -270,12 +273,20 @@ class SqlStore(ABC):
     def answer(self, model: int, key: str | None, number: int | None) -> Answer | None:
         """What is remembered of a ticket, by its id or its number."""
         by, value = ("key", key) if key is not None else ("number", number)
-        found = self._rows(
-            "SELECT number, key, row, answer, outcome, label, at, settled FROM answers "
-            f"WHERE model = ? AND {by} = ?",
-            (model, value),
-        )
+        statement = f"SELECT {COLUMNS} FROM answers WHERE model = ? AND {by} = ?"
+        found = self._rows(statement, (model, value))
         return self._read(found[0]) if found else None
+
+    def answers(self, model: int) -> Iterator[Answer]:
+        """What is remembered of all tickets."""
+        statement = (
+            f"SELECT {COLUMNS} FROM answers WHERE model = ? AND number > ? "
+            f"ORDER BY number LIMIT {ANSWERS_AT_ONCE}"
+        )
+        beyond = -1
+        while found := self._rows(statement, (model, beyond)):
+            yield from map(self._read, found)
+            beyond = found[-1][0]
 
     def _read(self, values: Sequence[Any]) -> Answer:
         """What is remembered of a ticket; an error where a disk has changed it."""
@@ -284,16 +295,16 @@ class SqlStore(ABC):
             found = msgspec.convert(plain, Answer, builtin_types=(bytes,))
             for text in (found.answer, found.label) if found.label else (found.answer,):
                 msgspec.json.decode(text)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, UnicodeDecodeError):
             raise self._damaged() from None
         if found.outcome not in (SETTLED, FORGOTTEN):
             raise self._damaged()
         return found
 
-    def _damaged(self) -> StoreError:
+    def _damaged(self, what: str = "settled tickets") -> StoreError:
         return StoreError(
-            f"What the store {self.place} remembers of settled tickets is damaged. Restore the "
-            "store from a copy."
+            f"What the store {self.place} remembers of {what} is damaged. Restore the store from "
+            "a copy."
         )
 
     def keys(self, model: int) -> Iterator[str]:
@@ -333,7 +344,10 @@ class SqlStore(ABC):
     def history(self, model: int) -> list[tuple[int, float, bytes]]:
         """The lines that were kept."""
         statement = "SELECT seq, at, content FROM history WHERE model = ? ORDER BY seq"
-        return [(seq, at, bytes(line)) for seq, at, line in self._rows(statement, (model,))]
+        found = self._rows(statement, (model,))
+        if not all(isinstance(line, bytes | memoryview) for _, _, line in found):
+            raise self._damaged("history")
+        return [(seq, at, bytes(line)) for seq, at, line in found]
 
     # Tokens.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 
 from groupwise.serve.errors import FullError, StaleError, StoreError
-from groupwise.serve.sql import SqlStore, stale
+from groupwise.serve.sql import COLUMNS, SqlStore, stale
 from groupwise.serve.store import Answer, Batch, packed
 
 WAIT = 5.0
@@ -19,7 +19,8 @@ WAIT = 5.0
 LOCK = ".lock"
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What the library raises; the second where it quotes a damaged file."""
-COLUMNS = "number, key, row, answer, outcome, label, at, settled"
+OURS = {"models", "log"}
+"""Tables that every store has, whichever version made it."""
 TOGETHER = 120
 """Settled tickets in one statement: some builds take no more than 999 values."""
 APPEND = (
@@ -32,13 +33,15 @@ class SqliteStore(SqlStore):
     """A file, which one process writes models to: it holds a lock beside it.
 
     ``writer=False`` is for commands that come and go beside a service: they write tokens, read, and
-    take no model.
+    take no model. ``makes=False`` is for those that only want a store that is there.
     """
 
     is_near = True
     types: ClassVar = {"whole": "INTEGER", "real": "REAL", "bytes": "BLOB"}
 
-    def __init__(self, path: Path, writer: bool = True, durable: bool = True) -> None:
+    def __init__(
+        self, path: Path, writer: bool = True, durable: bool = True, makes: bool = True
+    ) -> None:
         self.place = str(path)
         self._path = path
         self._durable = durable
@@ -51,7 +54,7 @@ class SqliteStore(SqlStore):
             self._connection = self._connect()
             self._reader = self._connect()
             self._reading = threading.Lock()
-            self._prepare()
+            self._prepare(makes)
         except ERRORS as error:
             self.close()
             raise StoreError(f"Cannot use {path} as a store: {error}.") from error
@@ -65,6 +68,13 @@ class SqliteStore(SqlStore):
         connection = sqlite3.connect(
             self._path, timeout=WAIT, isolation_level=None, check_same_thread=False
         )
+        known = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        tables = {row[0] for row in connection.execute(known)}
+        if tables and not tables >= OURS:  # before anything of it is changed
+            connection.close()
+            raise StoreError(
+                f"{self._path} is a database of another program. Name another file with --store."
+            )
         connection.execute("PRAGMA journal_mode = WAL")
         # Some builds write zeros over all that is deleted, which commits would have to wait for.
         connection.execute("PRAGMA secure_delete = FAST")
@@ -97,10 +107,10 @@ class SqliteStore(SqlStore):
             ) from None
         return file
 
-    def _prepare(self) -> None:
+    def _prepare(self, makes: bool) -> None:
         with self._writing() as cursor:
             version = cursor.execute("PRAGMA user_version").fetchone()[0]
-            newest = self._migrate(version, cursor)
+            newest = self._migrate(version, cursor, makes)
             if newest != version:
                 cursor.execute(f"PRAGMA user_version = {newest}")
 

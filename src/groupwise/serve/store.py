@@ -167,6 +167,9 @@ class Store(Protocol):
     def answer(self, model: int, key: str | None, number: int | None) -> Answer | None:
         """What is remembered of a ticket, by its id or its number."""
 
+    def answers(self, model: int) -> Iterator[Answer]:
+        """What is remembered of all tickets."""
+
     def keys(self, model: int) -> Iterator[str]:
         """The ids of all tickets that are remembered."""
 
