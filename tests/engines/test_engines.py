@@ -179,6 +179,20 @@ def test_a_client_that_cannot_connect_goes_at_once(monkeypatch):
     assert Worker.close is waits
 
 
+def test_a_cluster_where_ray_has_no_client(monkeypatch):
+    """It needs gRPC, which Ray by itself does not."""
+    ray = pytest.importorskip("ray")
+
+    def init(**_):
+        raise LookupError("connected")
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setitem(sys.modules, "ray.util.client.worker", None)
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(EngineError, match="Cannot start Ray on this machine: connected"):
+        opened("ray").__enter__()
+
+
 def test_the_tiny_stream_is_the_same_in_another_process():
     code = "from groupwise.engines.fingerprint import fingerprint; print(fingerprint())"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -232,6 +232,9 @@ def _init(ray: Any, address: str, options: Mapping[str, Any]) -> None:
     head that is busy may need longer; another one on its machine may take the port meanwhile. None
     of this is so for ever.
     """
+    if not address.startswith("ray://"):
+        ray.init(address=address, **options)
+        return
     for left in reversed(range(ATTEMPTS)):
         try:
             with _going_at_once():
