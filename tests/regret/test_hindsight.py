@@ -1,6 +1,7 @@
 """The best linear model in hindsight: exact, also where columns are collinear or badly scaled."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -421,16 +422,25 @@ def test_rows_that_come_a_million_times(name):
     )
 
 
+def sums_of(model: Any) -> Any:
+    """What is kept for hindsight of the groups of a model whose learners are compiled."""
+    return model._reduction.banks[0].recorder.stores["hindsight"]
+
+
 def test_what_sums_may_miss_depends_on_the_rows_alone():
     """A replay makes room for columns that a loop does not know of yet."""
     draw = np.random.default_rng(0)
     rows = [{"x": u, "g": f"g{t // 90}"} for t, u in enumerate(draw.random(700).tolist())]
-    options = {"groups": [gw.by("g")], "learner": gw.learners.Ridge(), "intercept": False}
+    options: dict[str, Any] = {
+        "groups": [gw.by("g")],
+        "learner": gw.learners.Ridge(),
+        "intercept": False,
+    }
     loop, replayed = (gw.Groupwise(**options) for _ in range(2))
     for row in rows:
         loop.learn_one(row, row["x"])
     replayed.replay(pd.DataFrame(rows).assign(y=[row["x"] for row in rows]), target="y")
-    found = [one._reduction.banks[0].recorder.stores["hindsight"] for one in (loop, replayed)]
+    found = [sums_of(one) for one in (loop, replayed)]
     assert (found[0].column("summed", 8) == found[1].column("summed", 8)).all()
     assert found[0].column("summed", 8).any()
 
@@ -439,7 +449,7 @@ def test_sums_in_files_of_earlier_versions_go_on():
     """They are in one piece; above the diagonal, where others are set aside, is nothing of use."""
     pattern = np.array(AGAIN["and a rest"])
     model, _ = in_turn(pattern, 9_000)
-    store = model._reduction.banks[0].recorder.stores["hindsight"]
+    store = sums_of(model)
     sums = store.of(0)
     assert sums.calm[0] == 2
     take_back(sums.factor, sums.right, sums.rest, sums.few, sums.right.size)
