@@ -120,7 +120,8 @@ def test_kept_rows_that_are_none_are_damage(name, change, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("hindsight.factor", 1e308), ("aggregator.mass", -1.0)]
+    ("name", "value"),
+    [("hindsight.factor", 1e308), ("aggregator.mass", -1.0), ("ledger.rounds", -1.0)],
 )
 def test_numbers_that_cannot_be_are_damage(path, name, value):
     snapshot = crafted.opened(path)
@@ -128,6 +129,20 @@ def test_numbers_that_cannot_be_are_damage(path, name, value):
     crafted.written(path, snapshot)
     with pytest.raises(SnapshotError, match=name):
         gw.load(path)
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_sums_of_windows_that_cannot_be_are_damage(which, tmp_path):
+    model = gw.Groupwise([], gw.learners.Ridge(), windows=gw.windows(1))
+    for row, label in stream(30):
+        model.learn_one(row, label)
+    model.save(tmp_path / "a.gw")
+    snapshot = crafted.opened(tmp_path / "a.gw")
+    assert snapshot.arrays["windows.freed"].all()
+    snapshot.arrays["windows.freed"][which] = 1e200
+    crafted.written(tmp_path / "a.gw", snapshot)
+    with pytest.raises(SnapshotError, match=r"windows\.freed"):
+        gw.load(tmp_path / "a.gw")
 
 
 @pytest.mark.parametrize("group", ["", []])

@@ -338,6 +338,8 @@ class Clocks:
             raise ValueError("windows.clock is not one count per group")
         if freed.shape != (3,) or freed.dtype != np.float64 or not _within(freed, np.inf):
             raise ValueError("windows.freed are not three sums")
+        if (freed[1:] > MOST.bit_length() * freed[0]).any():  # Σ m ln(1 + C) and Σ m ln(1 + T)
+            raise ValueError("windows.freed has means that no logarithm of a count is")
         self.clock, self.freed = clock.copy(), freed.copy()
         length = np.array([self.kind.shortest << level for level in range(62 - self.shift)])
         length = length[: max(1, int(clock.max(initial=0) >> self.shift).bit_length())]

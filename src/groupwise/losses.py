@@ -80,7 +80,15 @@ class _Real(_Ranged):
         return (super().encode_many(labels) - self.low) / (self.high - self.low)
 
     def decode(self, scaled: Any) -> Any:
-        return self.low + (self.high - self.low) * scaled
+        found = self.low + (self.high - self.low) * scaled
+        if scaled <= 1.0 and found > self.high:  # by rounding; the lower end it cannot pass
+            return float(self.high)
+        return found
+
+    def decode_many(self, scaled: Vector) -> Vector:
+        found: Vector = self.low + (self.high - self.low) * scaled
+        beyond = (found > self.high) & (scaled <= 1.0)
+        return np.where(beyond, self.high, found) if beyond.any() else found
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ MOST = 1 << 62
 """Counts of rounds and tickets beyond it are none: kernels take them as 64 bits."""
 
 NEVER_NEGATIVE = (
-    *("aggregator.absolute", ".clock", "own.charge", "own.distance"),
+    *("aggregator.absolute", ".clock", "own.charge", "own.distance", "ledger.rounds"),
     *("calibration.rounds", "calibration.loss", "calibration.brier", "calibration.sums"),
 )
 """Figures that are sums of what is at least 0."""

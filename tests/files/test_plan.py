@@ -1,14 +1,16 @@
 """What a run will do, given what was asked for and what the columns hold."""
 
+import tracemalloc
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from groupwise.aggregators import Prod
 from groupwise.errors import ConfigurationError, DataError
 from groupwise.features import hashed
 from groupwise.files.plan import guess_target, make_plan
-from groupwise.files.proposals import spans_constant
+from groupwise.files.proposals import WIDE, spans_constant
 from groupwise.files.scan import scan
 from groupwise.files.settings import Request, read_config
 from groupwise.files.source import opened
@@ -34,6 +36,23 @@ def found(tmp_path_factory):
 
 def plan(found, strict=False, predictions=(), **request):
     return make_plan(found, Request(target="pay").with_options(**request), strict, predictions)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(60, 2_000), (4, 6_000)])
+def test_files_with_many_columns(tmp_path, rows, width):
+    """What is held is linear in the cells: a number for every two columns would be 288 MB."""
+    header = [*(f"c{j}" for j in range(width)), "y"]
+    cells = np.random.default_rng(0).random((rows, width + 1)).round(4).tolist()
+    data = write_rows(tmp_path / "wide.csv", header, cells)
+    tracemalloc.start()
+    try:
+        with opened(str(data)) as source:
+            made = make_plan(scan(source, "y"), Request(target="y"), False, ())
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(made.features) <= WIDE
+    assert most < 400 * rows * width
 
 
 def test_text_and_few_valued_columns_are_groups_and_the_rest_features(found):

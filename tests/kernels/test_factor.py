@@ -7,7 +7,13 @@ import sys
 import numpy as np
 import pytest
 
-from groupwise.kernels.calm import far_from_dependent, to_factor, to_sums
+from groupwise.kernels.calm import (
+    far_from_dependent,
+    set_aside,
+    take_back,
+    to_factor,
+    to_sums,
+)
 from groupwise.kernels.factor import fold
 from groupwise.kernels.layout import room
 
@@ -103,6 +109,26 @@ def test_sums_and_back(width):
     np.testing.assert_allclose(np.abs(np.triu(sums)), np.abs(factor), atol=1e-12)
     np.testing.assert_allclose(np.abs(moment), np.abs(right), atol=1e-12)
     assert power[0] == pytest.approx(rest)
+
+
+@pytest.mark.parametrize("width", [3, 8, 21])
+def test_sums_that_were_set_aside_come_back(width):
+    generator, size = np.random.default_rng(0), room(width)
+    parts = np.round(8.0 * generator.normal(size=(3, size, size)))  # whole: they add up exactly
+    moments, aside = np.round(8.0 * generator.normal(size=(3, size))), np.zeros((8, size))
+    factor, right, rest = np.zeros((size, size)), np.zeros(size), np.zeros(1)
+    for part, moment in zip(parts, moments, strict=True):
+        for first in range(0, size, 4):  # as ``add_outer`` does: blocks on the diagonal are whole
+            factor[first : first + 4, : first + 4] += part[first : first + 4, : first + 4]
+        right += moment
+        rest += 3.0
+        set_aside(factor, right, rest, aside, size)
+        assert not any(part.any() for part in (np.tril(factor), right, rest))
+    take_back(factor, right, rest, aside, size)
+    assert np.array_equal(np.tril(factor), np.tril(parts.sum(axis=0)))
+    assert np.array_equal(right, moments.sum(axis=0))
+    assert rest[0] == 9.0
+    assert not any(part.any() for part in (aside, np.triu(factor, 4)))
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1e2, 1e4, 1e8])

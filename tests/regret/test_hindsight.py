@@ -1,6 +1,7 @@
 """The best linear model in hindsight: exact, also where columns are collinear or badly scaled."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import groupwise as gw
+from groupwise.kernels.calm import take_back
 from groupwise.protocols import Hindsight
 from groupwise.regret.hindsight import Factor, singular
 from tests.exact import least_squares
@@ -384,6 +386,85 @@ def test_what_is_sure_is_a_matter_of_the_labels_own_size():
     factor.add(np.sqrt(w)[:, None] * x, np.sqrt(w) * y)
     found = factor.hindsight(float(w @ (y + 0.5) ** 2))
     assert found.uncertain or found.best <= 1e-9 * float(w @ y**2)
+
+
+def in_turn(pattern, count):
+    """A model of so many rows, a few different ones again and again; and its exact best loss."""
+    rows = np.resize(np.array(pattern), (count, len(pattern[0])))
+    names = [f"x{j}" for j in range(rows.shape[1] - 1)]
+    model = gw.Groupwise(
+        [], gw.learners.Ridge(), gw.aggregators.Specialists(), features=names, intercept=False
+    )
+    model.replay(pd.DataFrame(rows, columns=[*names, "y"]), target="y")
+    counts = np.bincount(np.arange(count) % len(pattern))
+    distinct = rows[: len(pattern)]
+    return model, least_squares(distinct[:, :-1], distinct[:, -1], counts)
+
+
+AGAIN = {
+    "a constant": [(0.1, 0.3), (0.1, 0.3), (0.1, 0.7)],
+    "nearly the same": [(0.1, 0.1 * 1.06, 0.97), (0.1, 0.1 * 0.94, 0.03)],
+    "nearer still": [(1.3, 1.3 * 1.045, 0.97), (1.3, 1.3 * 0.955, 0.03)],
+    "and a rest": [(1.0, 1.03, 0.7), (1.0, 1.0, 0.1), (1.0, 0.97, 0.3)],
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_rows_that_come_a_million_times(name):
+    """They are rounded the same way every time, so that roundings do not cancel."""
+    model, true = in_turn(AGAIN[name], 1_000_000)
+    line = model.regret()["always_on"]
+    assert line["status"] in ("proved", "loose")
+    assert abs(Fraction(line["best_loss"]) - true) <= line["best_error"]
+    # One learner, which is what is played: nothing of the certificate is to spare.
+    assert Fraction(line["loss"]) - true <= Fraction(line["certificate"]) + Fraction(
+        line["best_error"]
+    )
+
+
+def sums_of(model: Any) -> Any:
+    """What is kept for hindsight of the groups of a model whose learners are compiled."""
+    return model._reduction.banks[0].recorder.stores["hindsight"]
+
+
+def test_what_sums_may_miss_depends_on_the_rows_alone():
+    """A replay makes room for columns that a loop does not know of yet."""
+    draw = np.random.default_rng(0)
+    rows = [{"x": u, "g": f"g{t // 90}"} for t, u in enumerate(draw.random(700).tolist())]
+    options: dict[str, Any] = {
+        "groups": [gw.by("g")],
+        "learner": gw.learners.Ridge(),
+        "intercept": False,
+    }
+    loop, replayed = (gw.Groupwise(**options) for _ in range(2))
+    for row in rows:
+        loop.learn_one(row, row["x"])
+    replayed.replay(pd.DataFrame(rows).assign(y=[row["x"] for row in rows]), target="y")
+    found = [sums_of(one) for one in (loop, replayed)]
+    assert (found[0].column("summed", 8) == found[1].column("summed", 8)).all()
+    assert found[0].column("summed", 8).any()
+
+
+def test_sums_in_files_of_earlier_versions_go_on():
+    """They are in one piece; above the diagonal, where others are set aside, is nothing of use."""
+    pattern = np.array(AGAIN["and a rest"])
+    model, _ = in_turn(pattern, 9_000)
+    store = sums_of(model)
+    sums = store.of(0)
+    assert sums.calm[0] == 2
+    take_back(sums.factor, sums.right, sums.rest, sums.few, sums.right.size)
+    sums.factor[np.triu_indices(sums.right.size, 1)] = 7.0
+    sums.calm[0], sums.summed[0] = 1, 9_000
+    for count in (0, 33, 6_000):
+        if count:
+            rows = pd.DataFrame(np.resize(pattern, (count, 3)), columns=["x0", "x1", "y"])
+            model.replay(rows, target="y")
+        counts = np.full(3, model._next // 3)
+        true = least_squares(pattern[:, :2], pattern[:, 2], counts)
+        line = model.regret()["always_on"]
+        assert abs(Fraction(line["best_loss"]) - true) <= line["best_error"]
+        assert line["status"] in ("proved", "loose")
+    assert store.of(0).calm[0] == 2
 
 
 @pytest.mark.parametrize("scale", [0.25, 1.0, 2.0**40])

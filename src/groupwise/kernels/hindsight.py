@@ -16,7 +16,18 @@ import numpy as np
 from groupwise.arrays import Index, Vector
 from groupwise.kernels import sketch
 from groupwise.kernels.addresses import call, stay_apart
-from groupwise.kernels.calm import far_from_dependent, goes_beyond, has_grown, to_factor, to_sums
+from groupwise.kernels.calm import (
+    ROUNDINGS,
+    SCRATCH,
+    TIMES,
+    far_from_dependent,
+    goes_beyond,
+    has_grown,
+    set_aside,
+    take_back,
+    to_factor,
+    to_sums,
+)
 from groupwise.kernels.compiled import Kernel, inlined, lean
 from groupwise.kernels.factor import fold
 from groupwise.kernels.layout import ONE, OWN, Layout, open_place
@@ -41,9 +52,10 @@ class Sums(NamedTuple):
     folds: Index
     """How often rows were folded into the factor."""
     calm: Index
-    """Do sums of products stand in the place of the factor?"""
+    """Do sums of products stand in the place of the factor? 1 where nothing of them is set aside,
+    as in files of earlier versions, where above the diagonal is nothing of use; 2 otherwise."""
     summed: Index
-    """How many rows are or were in such sums."""
+    """How many roundings such a sum has had at most."""
     power: Vector
     """Σ w y² of all rows, of the scaled label."""
     rest: Vector
@@ -63,7 +75,7 @@ class Sums(NamedTuple):
     lengths: Vector
     """√Σ x², by column, of the rows that are or were in sums, as of the last look."""
     few: Vector
-    """The rows held back, as √w x, in a group that has no factor yet."""
+    """The rows held back, as √w x, in a group that has no factor yet; then what is set aside."""
     held: Vector
     """The same, once it has one."""
     factor: Vector
@@ -178,13 +190,18 @@ def make_room(state, message):
     if own.calm[0] and goes_beyond(own.held, TOGETHER, own.lengths, width):
         leave_sums(own, width)
     if own.calm[0]:
+        moment = own.few[SCRATCH]
         add_outer(own.factor, own.held, width)
-        combine_first(own.right, True, own.held, own.labels, TOGETHER, width)
+        combine_first(moment, False, own.held, own.labels, TOGETHER, width)
+        for j in range(width):
+            own.right[j] += moment[j]
+            moment[j] = 0.0
         own.rest[0] += dense_dot(own.labels, own.labels, TOGETHER)
-        own.summed[0] += TOGETHER
-        due = has_grown(own.factor, own.lengths, width)
+        due = has_grown(own.factor, own.few, own.lengths, width)
         if due:
             leave_sums(own, width)
+        elif own.folds[0] % TIMES == 0:
+            put_aside(own, width)
     else:
         own.rest[0] += fold(own.factor, own.right, own.held, own.labels, TOGETHER, width)
     own.folds[0] += 1
@@ -198,9 +215,25 @@ def make_room(state, message):
 
 
 @lean
+def put_aside(own, width):
+    """Put the sums aside."""
+    stay_apart()
+    if own.calm[0] == 1:
+        for i in range(width):
+            for j in range(i + 1, width):
+                own.factor[i, j] = 0.0
+        own.calm[0] = 2
+        own.summed[0] += ROUNDINGS
+    set_aside(own.factor, own.right, own.rest, own.few, width)
+    own.summed[0] += 1
+
+
+@lean
 def leave_sums(own, width):
     """Go back to the factor."""
     stay_apart()
+    if own.calm[0] == 2:
+        take_back(own.factor, own.right, own.rest, own.few, width)
     for j in range(width):
         own.lengths[j] = np.sqrt(own.factor[j, j])
     to_factor(own.factor, own.right, own.rest, width)
@@ -217,7 +250,7 @@ def look(own, width):
         for j in range(width):
             own.lengths[j] = lengths[j]
         to_sums(own.factor, own.right, own.rest, own.lengths, width)
-        own.calm[0] = 1
+        own.calm[0] = 2
         while own.firm[0] < width and own.lengths[own.firm[0]] > 0.0:
             own.firm[0] += 1
-        own.summed[0] = TOGETHER * own.folds[0]
+        own.summed[0] = max(own.summed[0], ROUNDINGS) + 2 * own.columns[0]

@@ -71,8 +71,10 @@ def add_outer(matrix: Vector, rows: Vector, width: int) -> None:
     """matrix += Σ_k rows[k] rows[k]ᵀ in the lower triangle."""
     for i in range(width):
         for j in range(i // _BLOCK * _BLOCK + _BLOCK):
+            total = 0.0
             for row in rows:
-                matrix[i, j] = fma(row[i], row[j], matrix[i, j])
+                total = fma(row[i], row[j], total)
+            matrix[i, j] += total
 
 
 def subtract_outer(matrix: Vector, rows: Vector, width: int) -> None:

@@ -140,7 +140,8 @@ def _outer(name: str, matrix: Any, rows: Any, whole: bool) -> Any:
     """Add outer products to the lower triangle, or subtract them from the whole matrix.
 
     A block of four or eight rows by two vectors stays in registers while all rows go by. Above the
-    diagonal are the same numbers: a product does not depend on the order of its factors.
+    diagonal are the same numbers: a product does not depend on the order of its factors. What is
+    added is summed up first, and so enters the matrix with one rounding.
     """
 
     def body(emit, cells, stride, numbers, row_stride, count, width):
@@ -155,7 +156,7 @@ def _outer(name: str, matrix: Any, rows: Any, whole: bool) -> Any:
             cell = [[place(top, i, emit.offset(first, c)) for c, _ in parts] for i in range(height)]
             sums = [
                 [
-                    emit.sum(lanes, emit.load(cells, at, lanes))
+                    emit.sum(lanes, emit.load(cells, at, lanes) if whole else None)
                     for at, (_, lanes) in zip(row, parts, strict=True)
                 ]
                 for row in cell
@@ -172,7 +173,8 @@ def _outer(name: str, matrix: Any, rows: Any, whole: bool) -> Any:
             new = [[b.load(total) for total in row_sums] for row_sums in sums]
             for at, row in zip(cell, new, strict=True):
                 for offset, vector in zip(at, row, strict=True):
-                    emit.store(vector, cells, offset)
+                    old = None if whole else emit.load(cells, offset, vector.type.count)
+                    emit.store(vector if whole else b.fadd(old, vector), cells, offset)
             for (c, lanes), block in zip(parts, zip(*new, strict=True), strict=True):
                 for half in range(0, lanes if whole else 0, height):
                     left = emit.offset(first, c + half)

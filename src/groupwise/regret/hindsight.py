@@ -34,7 +34,7 @@ import numpy as np
 import scipy.linalg
 
 from groupwise.arrays import Flags, Index, Vector
-from groupwise.kernels.calm import to_factor
+from groupwise.kernels.calm import ROUNDINGS, take_back, to_factor
 from groupwise.kernels.factor import fold
 from groupwise.kernels.gram import ROUNDING, UNIT, eliminate
 from groupwise.kernels.hindsight import TOGETHER
@@ -358,13 +358,16 @@ def factored(sums: Any, products: Any) -> Factor:
         found.matrix[:] = sums.factor
         lengths, held = sums.lengths.copy(), sums.held
         if sums.calm[0]:
-            lengths[:] = np.sqrt(np.diag(sums.factor))
             rest = np.array([found.rest])
+            if sums.calm[0] == 2:
+                take_back(found.matrix, found.right, rest, sums.few.copy(), found.right.size)
+            lengths[:] = np.sqrt(np.diag(found.matrix))
             to_factor(found.matrix, found.right, rest, found.right.size)
             found.rest = float(rest[0])
         found.matrix[:] = np.triu(found.matrix)
         if sums.summed[0] > 0:
-            found.sums.append((4.0 * EPSILON * float(np.sqrt(sums.summed[0])), lengths))
+            roundings = float(sums.summed[0]) + (ROUNDINGS if sums.calm[0] == 1 else 0)
+            found.sums.append((0.5 * EPSILON * roundings, lengths))
     if sums.factors[0] != MISSING:
         found.sketch, found.sample, found.firm = sums.sketch, sums.sample, int(sums.firm[0])
     waiting = int(sums.waiting[0])

@@ -38,7 +38,7 @@ class GroupSums(NamedTuple):
     folds: int
     """How often rows were folded in."""
     summed: int
-    """How many rows, at most, were in one sum of products of 16 digits."""
+    """How many roundings, at most, one sum of products of 16 digits has had."""
     lengths: Vector
     """√Σ x² by column, of such rows."""
     factors: Index
@@ -61,7 +61,7 @@ class GroupSums(NamedTuple):
             found.add(self.rows, self.right)
         found.rest, found.folds = found.rest + self.rest, found.folds + self.folds
         if self.summed > 0:
-            found.sums.append((4.0 * _EPSILON * float(np.sqrt(self.summed)), self.lengths))
+            found.sums.append((0.5 * _EPSILON * self.summed, self.lengths))
         if self.factors[0] != MISSING:
             found.sketch, found.sample, found.firm = self.sketch, self.sample, self.firm
         return found.hindsight(self.power)
