@@ -13,7 +13,7 @@ import pytest
 from starlette.requests import Request
 
 from groupwise.serve.access import new_token
-from groupwise.serve.page import svg
+from groupwise.serve.page import leads, svg
 from groupwise.serve.store import Token
 from tests.serve.running import PATH, SETTINGS, Running, asynchronous, inside, label, made, row
 
@@ -99,11 +99,19 @@ async def test_alerts(file):
         engine.snapshot = none
         engine.state.find("late", None).at -= 30 * 86_400
         engine.snapshots[0] = engine.snapshots[0]._replace(at=time.time() - 4_000)
-        table = app.looks.last(engine)
-        table["rows"][0] |= {"baseline_regret": table["rows"][0]["regret"] - 12.0}
         text = (await client.get("/")).text + (await client.get("/models/costs")).text
         assert "Labels are late: one is awaited for 30 d" in text
         assert "The last snapshot is 67 min old" in text
+
+
+def test_the_single_model_is_ahead_by_more_than_a_little():
+    row = {"group": "sex=f", "regret": 5.0, "loss": 300.0, "baseline_regret": None}
+    assert leads([row, {**row, "baseline_regret": 9.0}, {**row, "baseline_regret": 2.1}]) == []
+    said = leads([{**row, "baseline_regret": 1.5}, {**row, "loss": 0.0, "baseline_regret": 4.0}])
+    assert said == [
+        "The single model is ahead on sex=f, by 3.5.",
+        "The single model is ahead on sex=f, by 1.",
+    ]
 
 
 @asynchronous

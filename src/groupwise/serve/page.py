@@ -5,7 +5,7 @@ escaped, and nothing is fetched from elsewhere.
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs
@@ -39,6 +39,9 @@ WORST = 30
 """Groups in the table."""
 LATE = 7 * 86_400.0
 """Seconds after which a label is called late."""
+LEAD = 0.01
+"""The single model is ahead where it lost less by this share of what groupwise did. In the first
+rounds of a group it often is by a little, as combining has its price."""
 STALE = 5
 """A snapshot is stale after so many times the time between two."""
 LONGEST = 120
@@ -137,11 +140,7 @@ class Pages:
         if engine.unsnapped and about["snapshot_at"] and now - about["snapshot_at"] > most:
             age = duration(now - about["snapshot_at"])
             found.append(f"The last snapshot is {age} old: a restart replays all that came since.")
-        for row in (self._looks.last(engine) or {"rows": []})["rows"]:
-            single = row["baseline_regret"]
-            if single is not None and single < row["regret"] - row["best_error"]:
-                ahead = figure(row["regret"] - single)
-                found.append(f"The single model is ahead on {short(row['group'])}, by {ahead}.")
+        found += leads((self._looks.last(engine) or {"rows": []})["rows"])
         for of, row in self._looks.miscalibrated(engine):
             what = "" if of is None else f" of {of}"
             found.append(
@@ -232,6 +231,17 @@ def duration(seconds: float | None) -> str:
         if seconds >= size:
             return f"{seconds / {'d': 86_400, 'h': 3_600, 'min': 60}[name]:.0f} {name}"
     return f"{max(seconds, 0):.0f} s"
+
+
+def leads(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """On which groups of a table the single model is ahead."""
+    found = []
+    for row in rows:
+        single = row["baseline_regret"]
+        if single is not None and row["regret"] - single > LEAD * abs(row["loss"]):
+            ahead = figure(row["regret"] - single)
+            found.append(f"The single model is ahead on {short(row['group'])}, by {ahead}.")
+    return found
 
 
 def svg(points: list[tuple[Any, ...]]) -> Markup:
