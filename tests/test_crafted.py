@@ -105,6 +105,7 @@ def test_counts_that_are_none_are_damage(path, key, value):
         ("groups", lambda a: a + 1),
         ("indices", lambda a: a - 1),
         ("members", lambda a: a[::-1].copy()),
+        ("groups", lambda a: a[::-1].copy()),
     ],
 )
 def test_kept_rows_that_are_none_are_damage(name, change, tmp_path):

@@ -474,7 +474,7 @@ def test_files_with_wrong_rosters_are_damaged(number, tmp_path):
         ({SEX: None}, "is None"),
         ({SEX: []}, "no learner in it"),
         ({}, "no learner in it"),
-        ({SEX: "ridge"}, "not a learner"),
+        ({SEX: "ridge"}, r"give gw\.learners\.Ridge\(\)"),
         ({3: Ridge()}, "keys are names"),
         ({"sex=m": FTPL(gw.oracles.Finite(np.eye(2)), cost_norm=1.0)}, "actions|Linear"),
         ({"always_on": Mean(), SEX: Ridge(everybody="only")}, "no ridge learner"),

@@ -192,6 +192,22 @@ def count(state, groups, out):
 
 
 @lean
+def stranger(state, indptr, indices, values, members, groups):
+    """The first row with a feature that one of its groups has not; -1 where there is none.
+
+    Row t is in the groups ``groups[members[t]:members[t + 1]]``.
+    """
+    place = open_place(state)
+    for t in range(indptr.size - 1):
+        for a in range(members[t], members[t + 1]):
+            own = columns_of(place, groups[a])
+            for k in range(indptr[t], indptr[t + 1]):
+                if values[k] != 0.0 and _find(own, indices[k]) < 0:
+                    return t
+    return -1
+
+
+@lean
 def rehash(state, groups):
     """Make the tables of groups anew whose room has grown."""
     place = open_place(state)

@@ -450,6 +450,7 @@ class Crew(Bank):
                     own = banks[name].completed(own, counts[whose])
                 store.load(own, whose, counts[whose])
             division.recorder.load(named_from(before, arrays), groups, features)
+            division.recorder.check(self.seen.address)
         self._gather()
         self._extend(1, room(features))
 

@@ -72,6 +72,9 @@ class Recorder:
     def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
         """Take over what :meth:`save` gave."""
 
+    def check(self, seen: int) -> None:
+        """Raise ValueError where that does not fit to the columns of groups, found at ``seen``."""
+
 
 class LinearRecorder(Recorder):
     """Sums from which the best linear model is found."""
@@ -251,6 +254,9 @@ class LogisticRecorder(Recorder):
     def load(self, arrays: Mapping[str, Any], groups: int, features: int) -> None:
         own = {k.removeprefix("rows."): a for k, a in arrays.items() if k.startswith("rows.")}
         self.rows.load(own, groups, features)
+
+    def check(self, seen: int) -> None:
+        self.rows.check(seen)
 
 
 class _WithoutSketches:

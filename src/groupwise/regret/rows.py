@@ -13,6 +13,7 @@ import numpy as np
 
 from groupwise.arrays import LARGEST, Flags, Index, Vector, enlarge
 from groupwise.kernels.cells import Cells
+from groupwise.kernels.columns import stranger
 
 AT_ONCE = 1024
 """Single rounds that are brought together."""
@@ -257,6 +258,12 @@ class KeptRows:
             self._append(
                 Block(cells, arrays["labels"], members, arrays["groups"], arrays["weights"], kept)
             )
+
+    def check(self, seen: int) -> None:
+        """Raise ValueError unless groups have all features of their rows (``kernels.columns``)."""
+        for cells, _, members, groups, _, _ in self._blocks:
+            if stranger(seen, cells.indptr, cells.indices, cells.values, members, groups) >= 0:
+                raise ValueError("a kept row has a feature that its group has not")
 
     def __deepcopy__(self, memo: Any) -> "KeptRows":
         copied = copy.copy(self)  # nobody changes a block
