@@ -422,6 +422,29 @@ def test_rows_that_come_a_million_times(name):
     )
 
 
+def test_little_that_is_added_again_and_again_to_much():
+    """Another column grows, and there is another look each time: what was there is one number then.
+
+    To it are added numbers that are rounded the same way, and each sum the other way than is good.
+    """
+    tiny, length = 1.8815e-9, 24.0**0.5
+    rows = [(0.36, 0.0, 0.36)] * 8 + [(0.0, 1.0, 0.0)] * 24
+    for _ in range(20):
+        some = np.tile([(tiny, 1e-3 * length, tiny), (tiny, -1e-3 * length, tiny)], (1_024, 1))
+        some[7::32, 0] *= -1.0
+        some[-4:, 1] = np.array([1.0, -1.0, 1.0, -1.0]) * 0.9 * length
+        length = float(np.hypot(length, np.linalg.norm(some[:, 1])))
+        rows += some.tolist()
+    model = gw.Groupwise(
+        [], gw.learners.Ridge(), gw.aggregators.Specialists(), features=["a", "b"], intercept=False
+    )
+    model.replay(pd.DataFrame(rows, columns=["a", "b", "y"]), target="y")
+    distinct, counts = np.unique(np.array(rows), axis=0, return_counts=True)
+    line = model.regret()["always_on"]
+    true = least_squares(distinct[:, :-1], distinct[:, -1], counts)
+    assert abs(Fraction(line["best_loss"]) - true) <= line["best_error"]
+
+
 def sums_of(model: Any) -> Any:
     """What is kept for hindsight of the groups of a model whose learners are compiled."""
     return model._reduction.banks[0].recorder.stores["hindsight"]

@@ -10,8 +10,8 @@ sums only grow: no direction has less in it than at the last look, and no column
 Rows that come again and again are rounded the same way every time, and with every row a sum would
 miss a little more. So what 32 rows add up to is added at once, and after so many times (``TIMES``)
 the sums are set aside, to be added to those that were before: of a million rows no sum has more
-than some six hundred roundings. They are counted, and a sum is off by no more than 2⁻⁵³ of Σ|x y|
-for each.
+than some six hundred roundings. What a look makes of R is set aside at once. Roundings are
+counted, and a sum is off by no more than 2⁻⁵³ of Σ|x y| for each.
 """
 
 import numpy as np

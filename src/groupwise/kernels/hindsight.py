@@ -253,4 +253,6 @@ def look(own, width):
         own.calm[0] = 2
         while own.firm[0] < width and own.lengths[own.firm[0]] > 0.0:
             own.firm[0] += 1
-        own.summed[0] = max(own.summed[0], ROUNDINGS) + 2 * own.columns[0]
+        own.summed[0] = max(own.summed[0], ROUNDINGS) + 2 * own.columns[0] + 1  # on the way back
+        # What was there before is not rounded once more with every row that comes from now on.
+        put_aside(own, width)
