@@ -63,6 +63,19 @@ def test_an_interrupt_says_nothing_of_tasks_that_wait(caplog):
     assert caplog.messages == []
 
 
+def test_threads_that_cannot_be_had_are_an_error(monkeypatch):
+    """And not a wait for a result that never comes."""
+
+    def refused(*_):
+        raise RuntimeError("can't start new thread")
+
+    with LocalEngine(2) as engine:
+        monkeypatch.setattr("threading.Thread.start", refused)
+        with pytest.raises(RuntimeError, match="start new thread"):
+            engine.submit(tasks.double, 1)
+        monkeypatch.undo()
+
+
 def test_linear_algebra_has_one_thread():
     """In tasks; and whoever comes out last gives back what there was."""
     with threadpool_limits(2, user_api="blas"):

@@ -84,6 +84,9 @@ class _Task:
         if self.pool is None:
             self._run()
             return
+        if argument is None:
+            self.pool.submit(self._run)  # an error where no thread can be had is the caller's
+            return
         # An engine that is shut down takes none: nobody waits for this any more, nor for what it is
         # an argument of. To tell them all, each from within the one before, goes too deep.
         with suppress(RuntimeError):
