@@ -187,6 +187,9 @@ def test_bad_labels_change_nothing(label: object, message: str) -> None:
         lambda: FTPL(Finite([[1]]), cost_norm=0.0),
         lambda: FTPL(Finite([[1]]), cost_norm=True),
         lambda: FTPL(Finite([[1]]), cost_norm=1.0, horizon=-1),
+        lambda: FTPL(Finite([[1]]), cost_norm=1e151),  # with which regret() could say nothing
+        lambda: FTPL(Finite([[1]]), cost_norm=1.0, horizon=1e61),
+        lambda: FTPL(Finite([[1]]), cost_norm=1.0, horizon=1e-61),
         lambda: gw.Groupwise([gw.by("a")], FTPL(Finite([[1]]), 1.0), loss=gw.losses.Square()),
         lambda: gw.Groupwise([gw.by("a")], FTPL(Finite([[1]]), 1.0)),
         lambda: gw.Groupwise(

@@ -78,10 +78,17 @@ class FTPL(OracleLearner):
                     "groupwise.protocols.Oracle."
                 )
         horizon = 1.0 if self.horizon is None else self.horizon
-        for name, value in (("cost_norm", self.cost_norm), ("horizon", horizon)):
+        for name, value, least, most in (
+            ("cost_norm", self.cost_norm, 0.0, bounds.COSTS),
+            ("horizon", horizon, bounds.LEAST, bounds.MOST),
+        ):
             if not is_finite(value) or value <= 0.0:
                 raise ConfigurationError(
                     f"{name} must be a positive, finite number, not {value!r}."
+                )
+            if not least <= value <= most:
+                raise ConfigurationError(
+                    f"{name} must be from {least:g} to {most:g}, not {value!r}."
                 )
 
     @classmethod
