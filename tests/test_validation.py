@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 import groupwise as gw
@@ -173,6 +174,7 @@ NEARLY: dict[str, tuple[dict[str, Any], str]] = {
     "an aggregator's class": ({"aggregator": gw.aggregators.Prod}, "aggregator: give Prod(...)"),
     "an aggregator's name": ({"aggregator": "prod"}, "In Python give gw.aggregators.Prod()"),
     "a number": ({"aggregator": 7}, "7 is not an aggregator: it needs the methods"),
+    "several numbers": ({"learner": [np.ones(2)]}, "is not a learner: it needs the methods"),
 }
 
 

@@ -65,9 +65,11 @@ def _nearly(kind: str, given: Any) -> str:
     if isinstance(given, type):
         name = given.__name__
         return f"{name} is a class, and not a{'n' * (kind[0] == 'a')} {kind}: give {name}(...)."
+    if not isinstance(given, str):
+        return ""
     if kind == "learner" and given == PORTFOLIO:
         return f"{given!r} is a name in settings. In Python it is the default: leave it out."
-    if isinstance(given, str) and given in PARTS[kind]:
+    if given in PARTS[kind]:
         options = dict(PARTS[kind][given])
         name = f"gw.{kind}s.{options.pop('type')}"
         written = ", ".join(f"{key}={value!r}" for key, value in options.items())
