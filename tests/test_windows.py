@@ -303,7 +303,7 @@ def test_a_window_that_just_begins_is_no_part_of_a_stretch():
     features, labels, _ = stream(128, 1)
     options: dict[str, Any] = {"names": ["always_on"], "learner": gw.learners.Ridge()}
     options["aggregator"] = gw.aggregators.Specialists()
-    ours = gw.replay(features, labels, np.ones((128, 1)), windows=True, **options)
+    ours = gw.replay(features, labels, np.ones((128, 1)), windows=gw.windows(32), **options)
     every = 1.0 + math.fsum(share(start // 32) for start, _ in windows_by_clock(128, 32))
     for last, length in ((10, 32), (33, 64)):
         row = ours.regret(last=last)["always_on"]
@@ -425,7 +425,7 @@ def test_windows_that_begin_again_do_so_from_nothing():
 
 def test_the_table_of_a_stretch_says_how_long_it_is():
     features, labels, group = stream(100, 2)
-    model = gw.Groupwise([gw.by("g")], windows=True)
+    model = gw.Groupwise([gw.by("g")], windows=gw.windows(32))
     model.replay(frame_of(features, labels, group), "y")
     table = model.regret(last=30)
     assert table["always_on"]["length"] == 36
@@ -518,19 +518,20 @@ def excess(loss, features, labels, member, last=1_000):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jumps", "to and fro", "drift"])
 def test_recently_half_of_the_excess_is_saved(kind):
-    for seed, windows in ((0, True), (1, True), (2, gw.Windows(128))):
+    """On every group, also on the streams where that is hardest (2, 18 and 20)."""
+    for seed in (0, 1, 2, 18, 20):
         rows = changing(kind, seed)
         ridge: dict[str, Any] = {"learner": gw.learners.Ridge(), "keep": ()}
         plain = excess(gw.replay(*rows, **ridge).loss, *rows)
-        ours = excess(gw.replay(*rows, **ridge, windows=windows).loss, *rows)
-        default = excess(gw.replay(*rows, keep=(), windows=windows).loss, *rows)
+        ours = excess(gw.replay(*rows, **ridge, windows=True).loss, *rows)
+        default = excess(gw.replay(*rows, keep=(), windows=True).loss, *rows)
         for found in (ours, default):
             assert (found <= np.where(plain > 0, 0.5 * plain, plain) + 1e-9).all(), (plain, found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jumps", "to and fro", "drift"])
-def test_on_fresh_streams_nearly_all_groups_save_half(kind):
+def test_on_fresh_streams_all_groups_save_half(kind):
     """What docs/windows.md says of twenty streams of each kind, on others than those above."""
     every = []
     for seed in range(10, 20):
@@ -539,7 +540,7 @@ def test_on_fresh_streams_nearly_all_groups_save_half(kind):
         plain = excess(gw.replay(*rows, **ridge).loss, *rows)
         every.append((plain, excess(gw.replay(*rows, **ridge, windows=True).loss, *rows)))
     plain, ours = (np.concatenate(one) for one in zip(*every, strict=True))
-    assert (ours <= np.where(plain > 0, 0.5 * plain, plain) + 1e-9).mean() >= 0.98
+    assert (ours <= np.where(plain > 0, 0.5 * plain, plain) + 1e-9).all()
     groups = np.arange(plain.size) % 5 < 4  # without everybody, who is helped by their groups
     assert ours[groups].sum() <= 0.1 * plain[groups].sum()
 

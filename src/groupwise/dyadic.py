@@ -47,7 +47,7 @@ class Windows:
     Parameters
     ----------
     shortest : the rounds of the shortest windows, a power of two. Shorter ones would follow a
-        change sooner, at a higher price for all others.
+        change sooner, at a higher price for all others: learners that have seen next to nothing.
 
     >>> Windows(shortest=64)
     Windows(shortest=64)
@@ -69,18 +69,18 @@ class Windows:
     Hazan and Seshadhri, "Efficient learning algorithms for changing environments", ICML 2009.
     """
 
-    shortest: int = 32
+    shortest: int = 128
 
     def __post_init__(self) -> None:
         whole = isinstance(self.shortest, (int, np.integer)) and not isinstance(self.shortest, bool)
         if not whole or not 1 <= self.shortest <= LONGEST or self.shortest & (self.shortest - 1):
             raise ConfigurationError(
-                f"shortest must be a power of two, such as 32, not {self.shortest!r}."
+                f"shortest must be a power of two, such as 128, not {self.shortest!r}."
             )
         object.__setattr__(self, "shortest", int(self.shortest))  # as files keep it
 
 
-def windows(shortest: int = 32) -> Windows:
+def windows(shortest: int = 128) -> Windows:
     """Windows of every group's own time: ``Groupwise(..., windows=windows())``; see `Windows`.
 
     >>> windows() == Windows()
