@@ -73,8 +73,10 @@ class _Requests:
         }
 
     def is_nowhere(self, error: Exception) -> bool:
-        """Is it refused before it ever answered, as where the address is wrong?"""
-        return not self.reached and _is_refused(error)
+        """Is the address none, or refused before it ever answered, as where it is wrong?"""
+        return isinstance(error, httpx.UnsupportedProtocol) or (
+            not self.reached and _is_refused(error)
+        )
 
     def path(self, page: str) -> str:
         if self.model is None:
@@ -159,6 +161,12 @@ def _size(item: Any) -> int:
         raise ClientError(f"This cannot be sent: {error}. Give numbers, text, or None.") from error
 
 
+def _sendable(item: dict[str, Any]) -> dict[str, Any]:
+    """The same; an error where it cannot be sent."""
+    _size(item)
+    return item
+
+
 def _predicted(answers: list[dict[str, Any]]) -> list[Predicted]:
     for one in answers:
         if "problem" in one:
@@ -237,7 +245,7 @@ class Client(_Requests):
 
     def predict(self, row: Mapping[str, Any], id: str | None = None) -> Predicted:
         """The prediction for a row."""
-        return Predicted(**self.ask("POST", self.path("/predict"), json=_body(row, id)))
+        return Predicted(**self.ask("POST", self.path("/predict"), json=_sendable(_body(row, id))))
 
     def predict_many(
         self, rows: Iterable[Mapping[str, Any]], ids: Iterable[str] | None = None
@@ -255,7 +263,7 @@ class Client(_Requests):
 
     def label(self, id: str, label: Any) -> str:
         """Settle a prediction with its label."""
-        body = {"id": id, "label": label}
+        body = _sendable({"id": id, "label": label})
         return str(self.ask("POST", self.path("/labels"), json=body)["outcome"])
 
     def label_many(self, labels: Mapping[str, Any]) -> dict[str, str]:
@@ -341,7 +349,9 @@ class AsyncClient(_Requests):
 
     async def predict(self, row: Mapping[str, Any], id: str | None = None) -> Predicted:
         """The prediction for a row."""
-        return Predicted(**await self.ask("POST", self.path("/predict"), json=_body(row, id)))
+        return Predicted(
+            **await self.ask("POST", self.path("/predict"), json=_sendable(_body(row, id)))
+        )
 
     async def predict_many(
         self, rows: Iterable[Mapping[str, Any]], ids: Iterable[str] | None = None
@@ -359,7 +369,7 @@ class AsyncClient(_Requests):
 
     async def label(self, id: str, label: Any) -> str:
         """Settle a prediction with its label."""
-        body = {"id": id, "label": label}
+        body = _sendable({"id": id, "label": label})
         return str((await self.ask("POST", self.path("/labels"), json=body))["outcome"])
 
     async def label_many(self, labels: Mapping[str, Any]) -> dict[str, str]:
