@@ -1,16 +1,21 @@
 """The commands ``serve`` and ``token`` as they begin."""
 
+import asyncio
 import socket
 from pathlib import Path
 
+import httpx
 import pytest
 
 from groupwise.errors import ConfigurationError
 from groupwise.losses import Log, Square
 from groupwise.serve import run, warm
-from groupwise.serve.run import Settings
+from groupwise.serve.app import App
+from groupwise.serve.looks import Looks
+from groupwise.serve.run import Settings, open_store
+from groupwise.serve.service import Service
 from tests.cli.commands import refused, succeed
-from tests.serve.running import asynchronous, free_port, inside, made
+from tests.serve.running import PATH, Here, asynchronous, free_port, inside, is_problem, made
 
 
 @asynchronous
@@ -105,3 +110,33 @@ def test_all_addresses_of_a_host_are_listened_at():
             one.close()
     with pytest.raises(ConfigurationError, match="Cannot listen at 192"):
         run.listening("192.0.2.1", port)
+
+
+@asynchronous
+async def test_before_all_models_are_there_no_list_of_them_is_given(file, monkeypatch):
+    """Or it would say that there are none."""
+    async with inside(file) as (_, client):
+        await made(client)
+    opens, opened = asyncio.Event(), Service._open
+
+    async def later(self, record):
+        await opens.wait()
+        await opened(self, record)
+
+    monkeypatch.setattr(Service, "_open", later)
+    service = Service(open_store(file))
+    app = App(service, Looks(Here()), lambda error: None)
+    async with app.starlette.router.lifespan_context(app.starlette):
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            for page in ("/", "/v1/models", PATH):
+                found = await client.get(page)
+                assert "replays its log" in is_problem(found, 503, "unavailable")
+                assert found.headers["retry-after"]
+            assert (await client.get("/ready")).status_code == 503
+            assert (await client.get("/live")).status_code == 200
+            opens.set()
+            while not service.ready:
+                await asyncio.sleep(0.005)
+            assert (await client.get("/v1/models")).json()["models"][0]["name"] == "costs"
+            assert "costs" in (await client.get("/")).text

@@ -93,6 +93,7 @@ class Pages:
         return Response(text, status, SECURE, "text/html; charset=utf-8")
 
     async def _models(self, request: Request, token: Token) -> Response:
+        self._service.check_ready()
         engines = [
             one
             for name, one in sorted(self._service.engines.items())
@@ -174,7 +175,7 @@ class Pages:
             return answered(error)
         response = RedirectResponse("/", 303, SECURE)
         # A proxy says what it was asked by; whoever makes it up gets a cookie that is kept better.
-        secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
+        secure = "https" in (request.scope["scheme"], request.headers.get("x-forwarded-proto"))
         response.set_cookie(
             COOKIE, text, httponly=True, samesite="strict", secure=secure, max_age=30 * 86_400
         )

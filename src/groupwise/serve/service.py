@@ -213,14 +213,18 @@ class Service:
 
     # Models.
 
-    def engine(self, name: str) -> Engine:
-        """The model of a name."""
+    def check_ready(self) -> None:
+        """An error where not all models are there that will be, or were."""
         if self.ending:
             raise UnavailableError("The service ends. Ask the next one.")
-        found = self.engines.get(name)
+        if not self.ready:
+            raise UnavailableError("The service starts: it replays its log. Try again soon.")
+
+    def engine(self, name: str) -> Engine:
+        """The model of a name."""
+        found = None if self.ending else self.engines.get(name)
         if found is None:
-            if not self.ready:
-                raise UnavailableError("The service starts: it replays its log. Try again soon.")
+            self.check_ready()
             raise UnknownError(f"There is no model {name!r}. PUT its settings first.")
         return found
 
