@@ -119,7 +119,7 @@ def _checked(response: "httpx.Response") -> Any:
     raise ClientError(f"{said} (status {response.status_code})", response.status_code, problem)
 
 
-def _content(response: "httpx.Response") -> bytes:
+def _bytes(response: "httpx.Response") -> bytes:
     if not response.is_success:
         _checked(response)
     return response.content
@@ -153,18 +153,31 @@ def _parts(items: Iterable[Any]) -> Iterator[list[Any]]:
         yield part
 
 
-def _size(item: Any) -> int:
-    """Bytes that an item takes in a request."""
+def _json(item: Any) -> bytes:
+    """An item as JSON: as long as it is counted to be, whatever the version of httpx."""
     try:
-        return len(json.dumps(item, ensure_ascii=False, allow_nan=False).encode()) + 2
+        text = json.dumps(item, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
     except (TypeError, ValueError) as error:
         raise ClientError(f"This cannot be sent: {error}. Give numbers, text, or None.") from error
 
 
-def _sendable(item: dict[str, Any]) -> dict[str, Any]:
-    """The same; an error where it cannot be sent."""
-    _size(item)
-    return item
+def _size(item: Any) -> int:
+    """Bytes that an item takes in a request."""
+    return len(_json(item)) + 1
+
+
+def _content(asked: dict[str, Any]) -> dict[str, Any]:
+    """What a request holds, with its JSON as bytes."""
+    if asked.get("json") is None:
+        return asked
+    kind = {"Content-Type": "application/json"}
+    others = {name: value for name, value in asked.items() if name != "json"}
+    return {
+        **others,
+        "content": _json(asked["json"]),
+        "headers": {**kind, **asked.get("headers", {})},
+    }
 
 
 def _predicted(answers: list[dict[str, Any]]) -> list[Predicted]:
@@ -220,6 +233,7 @@ class Client(_Requests):
 
     def _sent(self, method: str, path: str, **content: Any) -> "httpx.Response":
         """Send a request until it is answered; repeating it must do no harm."""
+        content = _content(content)
         for pause in (*_pauses(), None):
             response = None
             try:
@@ -245,7 +259,7 @@ class Client(_Requests):
 
     def predict(self, row: Mapping[str, Any], id: str | None = None) -> Predicted:
         """The prediction for a row."""
-        return Predicted(**self.ask("POST", self.path("/predict"), json=_sendable(_body(row, id))))
+        return Predicted(**self.ask("POST", self.path("/predict"), json=_body(row, id)))
 
     def predict_many(
         self, rows: Iterable[Mapping[str, Any]], ids: Iterable[str] | None = None
@@ -263,7 +277,7 @@ class Client(_Requests):
 
     def label(self, id: str, label: Any) -> str:
         """Settle a prediction with its label."""
-        body = _sendable({"id": id, "label": label})
+        body = {"id": id, "label": label}
         return str(self.ask("POST", self.path("/labels"), json=body)["outcome"])
 
     def label_many(self, labels: Mapping[str, Any]) -> dict[str, str]:
@@ -291,7 +305,7 @@ class Client(_Requests):
 
     def snapshot(self) -> bytes:
         """The model as a file that ``groupwise.load`` opens."""
-        return _content(self._sent("GET", self.path("/snapshot")))
+        return _bytes(self._sent("GET", self.path("/snapshot")))
 
 
 class AsyncClient(_Requests):
@@ -324,6 +338,7 @@ class AsyncClient(_Requests):
 
     async def _sent(self, method: str, path: str, **content: Any) -> "httpx.Response":
         """Send a request until it is answered; repeating it must do no harm."""
+        content = _content(content)
         for pause in (*_pauses(), None):
             response = None
             try:
@@ -349,9 +364,7 @@ class AsyncClient(_Requests):
 
     async def predict(self, row: Mapping[str, Any], id: str | None = None) -> Predicted:
         """The prediction for a row."""
-        return Predicted(
-            **await self.ask("POST", self.path("/predict"), json=_sendable(_body(row, id)))
-        )
+        return Predicted(**await self.ask("POST", self.path("/predict"), json=_body(row, id)))
 
     async def predict_many(
         self, rows: Iterable[Mapping[str, Any]], ids: Iterable[str] | None = None
@@ -369,7 +382,7 @@ class AsyncClient(_Requests):
 
     async def label(self, id: str, label: Any) -> str:
         """Settle a prediction with its label."""
-        body = _sendable({"id": id, "label": label})
+        body = {"id": id, "label": label}
         return str((await self.ask("POST", self.path("/labels"), json=body))["outcome"])
 
     async def label_many(self, labels: Mapping[str, Any]) -> dict[str, str]:
@@ -397,7 +410,7 @@ class AsyncClient(_Requests):
 
     async def snapshot(self) -> bytes:
         """The model as a file that ``groupwise.load`` opens."""
-        return _content(await self._sent("GET", self.path("/snapshot")))
+        return _bytes(await self._sent("GET", self.path("/snapshot")))
 
 
 def _quoted(id: str) -> str:

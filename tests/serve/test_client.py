@@ -88,6 +88,7 @@ def test_a_client_that_waits(monkeypatch):
         assert waited == [2.0, 2.0]
         assert seen[0][:2] == ("POST", "/v1/models/costs/predict")
         assert seen[0][2]["authorization"] == "Bearer secret"
+        assert seen[0][2]["content-type"] == "application/json"
         with pytest.raises(ClientError, match="no such thing"):
             client.ticket("b/c")
         assert seen[-1][1] == "/v1/models/costs/tickets/b%2Fc"
@@ -188,3 +189,19 @@ def test_what_is_no_address_is_not_tried_again(monkeypatch, url):
         pytest.raises(ClientError, match="protocol"),
     ):
         client.predict({})
+
+
+def test_json_is_sent_as_it_is_counted():
+    """Some versions of httpx write é in six bytes: what had room in a request was too long."""
+    seen = []
+
+    def answer(request):
+        seen.append(request.content)
+        return httpx.Response(200, json={"outcome": "settled"})
+
+    with Client("http://x", model="m", transport=httpx.MockTransport(answer)) as client:
+        client.label("é", 1.5)
+        client.forget("é")
+        client.regret()
+    assert seen == ['{"id":"é","label":1.5}'.encode(), '{"id":"é"}'.encode(), b""]
+    assert clients._size({"id": "é", "label": 1.5}) == len(seen[0]) + 1
