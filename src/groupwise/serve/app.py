@@ -386,5 +386,5 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _broken(request: Request, error: Exception) -> Response:
-    LOG.error("%s %s failed", request.method, request.scope["path"], exc_info=error)
+    LOG.error("%s %r failed", request.method, request.scope["path"], exc_info=error)
     return answered(ServiceError("The service failed, and has noted why."))

@@ -29,6 +29,8 @@ from groupwise.serve.store import Token
 
 COOKIE = "groupwise"
 FORM = "application/x-www-form-urlencoded"
+LOGIN = 4_096
+"""Bytes of that form, which anybody may send."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -164,7 +166,7 @@ class Pages:
 
     async def _login(self, request: Request) -> Response:
         try:
-            content = await body(request, FORM)
+            content = await body(request, FORM, LOGIN)
             (text,) = parse_qs(content.decode(errors="replace")).get("token", [""])
             token = access.found(self._service.tokens, text)
             if not {access.READ, access.ADMIN} & {*token.scopes}:
