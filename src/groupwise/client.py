@@ -73,8 +73,10 @@ class _Requests:
         }
 
     def is_nowhere(self, error: Exception) -> bool:
-        """Is it refused before it ever answered, as where the address is wrong?"""
-        return not self.reached and _is_refused(error)
+        """Is the address none, or refused before it ever answered, as where it is wrong?"""
+        return isinstance(error, httpx.UnsupportedProtocol) or (
+            not self.reached and _is_refused(error)
+        )
 
     def path(self, page: str) -> str:
         if self.model is None:
@@ -117,7 +119,7 @@ def _checked(response: "httpx.Response") -> Any:
     raise ClientError(f"{said} (status {response.status_code})", response.status_code, problem)
 
 
-def _content(response: "httpx.Response") -> bytes:
+def _bytes(response: "httpx.Response") -> bytes:
     if not response.is_success:
         _checked(response)
     return response.content
@@ -151,12 +153,31 @@ def _parts(items: Iterable[Any]) -> Iterator[list[Any]]:
         yield part
 
 
-def _size(item: Any) -> int:
-    """Bytes that an item takes in a request."""
+def _json(item: Any) -> bytes:
+    """An item as JSON: as long as it is counted to be, whatever the version of httpx."""
     try:
-        return len(json.dumps(item, ensure_ascii=False, allow_nan=False).encode()) + 2
+        text = json.dumps(item, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
     except (TypeError, ValueError) as error:
         raise ClientError(f"This cannot be sent: {error}. Give numbers, text, or None.") from error
+
+
+def _size(item: Any) -> int:
+    """Bytes that an item takes in a request."""
+    return len(_json(item)) + 1
+
+
+def _content(asked: dict[str, Any]) -> dict[str, Any]:
+    """What a request holds, with its JSON as bytes."""
+    if asked.get("json") is None:
+        return asked
+    kind = {"Content-Type": "application/json"}
+    others = {name: value for name, value in asked.items() if name != "json"}
+    return {
+        **others,
+        "content": _json(asked["json"]),
+        "headers": {**kind, **asked.get("headers", {})},
+    }
 
 
 def _predicted(answers: list[dict[str, Any]]) -> list[Predicted]:
@@ -212,6 +233,7 @@ class Client(_Requests):
 
     def _sent(self, method: str, path: str, **content: Any) -> "httpx.Response":
         """Send a request until it is answered; repeating it must do no harm."""
+        content = _content(content)
         for pause in (*_pauses(), None):
             response = None
             try:
@@ -283,7 +305,7 @@ class Client(_Requests):
 
     def snapshot(self) -> bytes:
         """The model as a file that ``groupwise.load`` opens."""
-        return _content(self._sent("GET", self.path("/snapshot")))
+        return _bytes(self._sent("GET", self.path("/snapshot")))
 
 
 class AsyncClient(_Requests):
@@ -316,6 +338,7 @@ class AsyncClient(_Requests):
 
     async def _sent(self, method: str, path: str, **content: Any) -> "httpx.Response":
         """Send a request until it is answered; repeating it must do no harm."""
+        content = _content(content)
         for pause in (*_pauses(), None):
             response = None
             try:
@@ -387,7 +410,7 @@ class AsyncClient(_Requests):
 
     async def snapshot(self) -> bytes:
         """The model as a file that ``groupwise.load`` opens."""
-        return _content(await self._sent("GET", self.path("/snapshot")))
+        return _bytes(await self._sent("GET", self.path("/snapshot")))
 
 
 def _quoted(id: str) -> str:

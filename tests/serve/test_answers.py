@@ -344,6 +344,8 @@ async def test_the_service_says_how_it_is(file):
             for method in route.methods - {"HEAD"}
         }
         said = {(path, method) for path, known in document["paths"].items() for method in known}
+        (resumes,) = document["paths"]["/v1/models/{model}/stream"]["get"]["parameters"]
+        assert (resumes["name"], resumes["in"]) == ("Last-Event-ID", "header")
         pages = {"/", "/models/{model}", "/static/{name}", "/login", "/openapi.json"}
         assert {one for one in said if one[1] != "parameters"} == {
             one for one in served if one[0] not in pages

@@ -88,6 +88,7 @@ def test_a_client_that_waits(monkeypatch):
         assert waited == [2.0, 2.0]
         assert seen[0][:2] == ("POST", "/v1/models/costs/predict")
         assert seen[0][2]["authorization"] == "Bearer secret"
+        assert seen[0][2]["content-type"] == "application/json"
         with pytest.raises(ClientError, match="no such thing"):
             client.ticket("b/c")
         assert seen[-1][1] == "/v1/models/costs/tickets/b%2Fc"
@@ -156,3 +157,51 @@ def test_what_cannot_be_a_token_is_refused_at_once(kind, token):
     with pytest.raises(ClientError, match="groupwise token create printed") as caught:
         kind("http://127.0.0.1:8088", token=token, model="costs")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), "\ud800"])
+def test_what_is_no_json_is_said_at_once(value):
+    with Client("http://127.0.0.1:1", model="costs") as client:
+        for ask in (
+            lambda: client.predict({"age": value}),
+            lambda: client.predict_many([{"age": value}]),
+            lambda: client.label("a", value),
+            lambda: client.label_many({"a": value}),
+        ):
+            with pytest.raises(ClientError, match="cannot be sent"):
+                ask()
+
+
+@asynchronous
+async def test_what_is_no_json_is_said_at_once_with_an_event_loop_too():
+    async with AsyncClient("http://127.0.0.1:1", model="costs") as client:
+        with pytest.raises(ClientError, match="cannot be sent"):
+            await client.predict({"age": float("nan")})
+        with pytest.raises(ClientError, match="cannot be sent"):
+            await client.label("a", object())
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8088", "ftp://127.0.0.1"])
+def test_what_is_no_address_is_not_tried_again(monkeypatch, url):
+    monkeypatch.setattr("groupwise.client.time.sleep", lambda seconds: pytest.fail("it waits"))
+    with (
+        Client(url, model="costs") as client,
+        pytest.raises(ClientError, match="protocol"),
+    ):
+        client.predict({})
+
+
+def test_json_is_sent_as_it_is_counted():
+    """Some versions of httpx write é in six bytes: what had room in a request was too long."""
+    seen = []
+
+    def answer(request):
+        seen.append(request.content)
+        return httpx.Response(200, json={"outcome": "settled"})
+
+    with Client("http://x", model="m", transport=httpx.MockTransport(answer)) as client:
+        client.label("é", 1.5)
+        client.forget("é")
+        client.regret()
+    assert seen == ['{"id":"é","label":1.5}'.encode(), '{"id":"é"}'.encode(), b""]
+    assert clients._size({"id": "é", "label": 1.5}) == len(seen[0]) + 1

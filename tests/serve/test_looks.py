@@ -254,3 +254,25 @@ def test_looking_for_garbage_is_short(monkeypatch):
         gc.set_threshold(*before)
     assert looked
     assert max(looked) < 10_000
+
+
+@asynchronous
+async def test_who_asks_for_few_groups_leaves_figures_and_alerts_as_they_are(file):
+    """Prometheus sees all groups whatever somebody else asked for in between."""
+    async with inside(file) as (app, client):
+        await made(client)
+        await learned(client)
+        engine = app.service.engines["costs"]
+
+        async def groups():
+            lines = (await client.get("/metrics")).text.splitlines()
+            return sum(line.startswith("groupwise_regret{") for line in lines)
+
+        await client.get(f"{PATH}/regret?largest=2")
+        assert await groups() == 0
+        await app.looks.sample(engine)
+        assert await groups() == 8
+        await client.post(f"{PATH}/predict", json={"row": row(random.Random(3))})
+        await client.get(f"{PATH}/regret?largest=2")  # of a later event
+        assert await groups() == 8
+        assert len(app.looks.last(engine)["rows"]) == 8

@@ -15,7 +15,17 @@ from starlette.requests import Request
 from groupwise.serve.access import new_token
 from groupwise.serve.page import leads, svg
 from groupwise.serve.store import Token
-from tests.serve.running import PATH, SETTINGS, Running, asynchronous, inside, label, made, row
+from tests.serve.running import (
+    PATH,
+    SETTINGS,
+    Running,
+    asynchronous,
+    inside,
+    is_problem,
+    label,
+    made,
+    row,
+)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SCRIPT = "<script>document.title='taken over'</script>"
@@ -130,6 +140,8 @@ async def test_a_cookie_lets_people_look(file):
             refused = await client.post("/login", data={"token": wrong})
             assert refused.status_code == 401
             assert "set-cookie" not in refused.headers
+        long = await client.post("/login", data={"token": "x" * 5_000})
+        assert "at most 4,096 bytes" in is_problem(long, 413, "too-long")
         sent = await client.post("/login", data={"token": texts["read"]})
         assert sent.status_code == 303
         cookie = sent.headers["set-cookie"]

@@ -6,8 +6,10 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from starlette.requests import Request
 
 from groupwise.serve import app as served
+from groupwise.serve.access import new_token
 from groupwise.serve.bodies import BODY
 from groupwise.serve.errors import StoreError
 from tests.serve.running import PATH, SETTINGS, asynchronous, inside, is_problem, made, row
@@ -267,3 +269,24 @@ async def test_ids_that_a_disk_has_changed_refuse_a_start(file):
     with pytest.raises(StoreError, match="Restore the store from a copy"):
         async with inside(file):
             pass
+
+
+@asynchronous
+async def test_no_error_depends_on_the_address_that_a_host_header_makes(file, monkeypatch):
+    """A host of "[" makes it none; how starlette reads it depends on its version."""
+    text, token = new_token("look", ["read"])
+
+    def broken(request):
+        raise ValueError("Invalid IPv6 URL")
+
+    monkeypatch.setattr(Request, "url", property(broken))
+    async with inside(file) as (app, client):
+        host = {"Host": "["}
+        is_problem(await client.get("/nothing", headers=host), 404, "unknown")
+        is_problem(await client.post("/live", headers=host), 405, "method")
+        app.service.store.put_token(token)
+        app.service.tokens = app.service.store.tokens()
+        sent = await client.post("/login", data={"token": text}, headers=host)
+        assert sent.status_code == 303
+        monkeypatch.setattr(app, "_under_way", None)
+        is_problem(await client.get("/live", headers=host), 500, "internal")

@@ -88,6 +88,35 @@ def test_no_event_is_replayed_by_other_arithmetic(place, monkeypatch):
     monkeypatch.setattr(services, "numerics", lambda: "another machine")
     assert served(place) == digest
     assert record_of(place)[0].numerics == "another machine"
+    change(place, f"UPDATE parts SET content = ? WHERE seq = {NEWEST}", b"nonsense")
+    with pytest.raises(StoreError, match="no whole snapshot"):  # there is none of the other's
+        served(place)
+
+
+def test_no_event_is_replayed_by_other_arithmetic_where_the_last_snapshot_is_damaged(
+    place, monkeypatch
+):
+    digest = crashed(place)
+    assert served(place) == digest  # which ends with a snapshot
+    change(place, f"UPDATE parts SET content = ? WHERE seq = {NEWEST}", b"nonsense")
+    monkeypatch.setattr(services, "numerics", lambda: "another machine")
+    with pytest.raises(StoreError, match=r"last snapshot is damaged.*SIGTERM"):
+        served(place)
+    monkeypatch.undo()
+    assert served(place) == digest  # it writes that snapshot again
+    assert check(Settings(place), print)
+    monkeypatch.setattr(services, "numerics", lambda: "another machine")
+    assert served(place) == digest
+
+
+def test_a_check_by_other_arithmetic_says_so(place, monkeypatch):
+    crashed(place)
+    change(place, f"UPDATE snapshots SET digest = 'x' WHERE seq = {NEWEST}")
+    monkeypatch.setattr("groupwise.serve.run.numerics", lambda: "another machine")
+    said: list[str] = []
+    assert not check(Settings(place), said.append)
+    assert "another state" in said[0]
+    assert "check it with the version that wrote it" in said[0]
 
 
 def test_tables_of_a_newer_version(place):

@@ -1,16 +1,37 @@
 """The commands ``serve`` and ``token`` as they begin."""
 
+import asyncio
+import json
+import re
+import shutil
 import socket
+import subprocess
 from pathlib import Path
 
+import httpx
 import pytest
 
 from groupwise.errors import ConfigurationError
 from groupwise.losses import Log, Square
 from groupwise.serve import run, warm
-from groupwise.serve.run import Settings
+from groupwise.serve.app import App
+from groupwise.serve.looks import Looks
+from groupwise.serve.run import Settings, open_store
+from groupwise.serve.service import Service
 from tests.cli.commands import refused, succeed
-from tests.serve.running import asynchronous, free_port, inside, made
+from tests.serve.running import (
+    PATH,
+    Here,
+    Running,
+    asynchronous,
+    free_port,
+    inside,
+    is_problem,
+    made,
+)
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @asynchronous
@@ -105,3 +126,58 @@ def test_all_addresses_of_a_host_are_listened_at():
             one.close()
     with pytest.raises(ConfigurationError, match="Cannot listen at 192"):
         run.listening("192.0.2.1", port)
+
+
+@asynchronous
+async def test_before_all_models_are_there_no_list_of_them_is_given(file, monkeypatch):
+    """Or it would say that there are none."""
+    async with inside(file) as (_, client):
+        await made(client)
+    opens, opened = asyncio.Event(), Service._open
+
+    async def later(self, record):
+        await opens.wait()
+        await opened(self, record)
+
+    monkeypatch.setattr(Service, "_open", later)
+    service = Service(open_store(file))
+    app = App(service, Looks(Here()), lambda error: None)
+    async with app.starlette.router.lifespan_context(app.starlette):
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            for page in ("/", "/v1/models", PATH):
+                found = await client.get(page)
+                assert "replays its log" in is_problem(found, 503, "unavailable")
+                assert found.headers["retry-after"]
+            assert (await client.get("/ready")).status_code == 503
+            assert (await client.get("/live")).status_code == 200
+            opens.set()
+            while not service.ready:
+                await asyncio.sleep(0.005)
+            assert (await client.get("/v1/models")).json()["models"][0]["name"] == "costs"
+            assert "costs" in (await client.get("/")).text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here: its lines are not run")
+@pytest.mark.parametrize("page", ["README.md", "docs/service.md"])
+def test_what_pages_ask_with_curl_is_answered_as_they_say(tmp_path, monkeypatch, page):
+    """By a service that is started in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    asked = compared = 0
+    said: list[str] = []
+    with Running("groupwise.db") as service:
+        for kind, text in FENCE.findall((ROOT / page).read_text(encoding="utf-8")):
+            if kind == "sh" and text.startswith("curl "):
+                asked += text.count("curl ")
+                lines = text.replace("curl ", "curl --silent --show-error --fail ")
+                lines = lines.replace("http://127.0.0.1:8088", service.url)
+                run = subprocess.run(["sh", "-euc", lines], capture_output=True, text=True)
+                assert run.returncode == 0, run.stderr
+                said = run.stdout.splitlines()
+                assert all(isinstance(json.loads(line), dict) for line in said)
+            elif kind == "json" and said:
+                assert text == said[-1] + "\n"
+                compared += 1
+    assert (asked, compared) == ((3, 2) if page == "README.md" else (4, 0))
+    assert (tmp_path / "groupwise.db").exists()

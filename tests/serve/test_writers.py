@@ -195,3 +195,52 @@ def test_a_file_whose_tables_are_damaged(tmp_path, word):
     place.write_bytes(content.replace(word, word[:7] + b"\xfe" + word[8:]))
     with pytest.raises(StoreError, match="Cannot use"):
         open_store(str(place))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_file_has_one_writer_whatever_links_lead_to_it(tmp_path):
+    (tmp_path / "other").mkdir()
+    file, link = tmp_path / "groupwise.db", tmp_path / "other" / "link.db"
+    first = open_store(str(file))
+    link.symlink_to(file)
+    with pytest.raises(StaleError, match="Another process writes"):
+        open_store(str(link))
+    first.close()
+    open_store(str(link)).close()
+    assert [one.name for one in (tmp_path / "other").iterdir()] == ["link.db"]
+
+
+@asynchronous
+async def test_a_commit_that_happens_after_it_failed(place, monkeypatch):
+    """The connection was lost, nothing was found, and then it was written after all.
+
+    What comes next has the numbers of that: it is refused for now, and asked again.
+    """
+    store = open_store(place)
+    async with inside("", store=store) as (app, client):
+        await made(client)
+        one, lost = row(random.Random(1)), []
+
+        def fails(batches):
+            lost.append(batches)
+            raise UnavailableError("the connection is gone")
+
+        async def settled():
+            while not (await client.get("/ready")).is_success:
+                await asyncio.sleep(0.01)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "commit", fails)
+            refused = await client.post(f"{PATH}/predict", json={"id": "a", "row": one})
+            is_problem(refused, 503, "unavailable")
+        await settled()
+        assert (await client.get(f"{PATH}/tickets/a")).status_code == 404
+        await app.service.committer.run(lambda store: store.commit(lost[0]))
+        refused = await client.post(f"{PATH}/predict", json={"id": "b", "row": one})
+        assert refused.status_code in (503, 507), refused.text
+        assert refused.headers["retry-after"]
+        await settled()
+        for number, name in enumerate("ab"):
+            found = await client.post(f"{PATH}/predict", json={"id": name, "row": one})
+            assert found.json()["ticket"] == number
+        assert load(store, store.models()[0]).seq == 2

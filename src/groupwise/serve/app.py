@@ -290,6 +290,7 @@ class App:
     # Models.
 
     async def _models(self, request: Request, token: Token) -> Response:
+        self.service.check_ready()
         known = [one for one in self.service.engines.values() if _sees(token, one)]
         return Json(_encode({"models": [self.looks.about(one) for one in known]}))
 
@@ -371,10 +372,11 @@ def _outcome(outcome: Outcome) -> Response:
 async def _refused(request: Request, error: Exception) -> Response:
     """What starlette itself refuses."""
     assert isinstance(error, HTTPException)
+    path = request.scope["path"]  # its address may be none: with it comes what the Host header says
     if error.status_code == 405:
-        found: ServiceError = MethodError(f"{request.method} is not for {request.url.path}.")
+        found: ServiceError = MethodError(f"{request.method} is not for {path}.")
     elif error.status_code == 404:
-        found = UnknownError(f"There is no page {request.url.path}.")
+        found = UnknownError(f"There is no page {path}.")
     else:
         found = MalformedError(error.detail)
     response = answered(found)
@@ -384,5 +386,5 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _broken(request: Request, error: Exception) -> Response:
-    LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    LOG.error("%s %r failed", request.method, request.scope["path"], exc_info=error)
     return answered(ServiceError("The service failed, and has noted why."))

@@ -78,7 +78,7 @@ LABELS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Labels)
 DROPPEDS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Droppeds)
 
 
-async def body(request: Request, kind: str | None = JSON) -> bytes:
+async def body(request: Request, kind: str | None = JSON, most: int = BODY) -> bytes:
     """The content of a request, of a kind, and not too long."""
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     given = headers.get(b"content-type", b"").decode("latin-1")
@@ -88,8 +88,8 @@ async def body(request: Request, kind: str | None = JSON) -> bytes:
     if headers.get(b"content-encoding", b"identity") != b"identity":
         raise MediaError("Send the body as it is, without Content-Encoding.")
     length = headers.get(b"content-length", b"0")
-    if length.isdigit() and int(length[:20]) > BODY:
-        raise _too_long()
+    if length.isdigit() and int(length[:20]) > most:
+        raise _too_long(most)
     content, more = b"", True
     while more:
         message = await request.receive()
@@ -97,13 +97,14 @@ async def body(request: Request, kind: str | None = JSON) -> bytes:
             raise MalformedError("The request ended before its body did.")
         content += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(content) > BODY:
-            raise _too_long()
+        if len(content) > most:
+            raise _too_long(most)
     return content
 
 
-def _too_long() -> TooLongError:
-    return TooLongError(f"A request has at most {BODY:,} bytes. Send it in parts.")
+def _too_long(most: int) -> TooLongError:
+    advice = " Send it in parts." if most == BODY else ""
+    return TooLongError(f"A request has at most {most:,} bytes.{advice}")
 
 
 def read(decoder: "msgspec.json.Decoder[Found]", content: bytes) -> Found:

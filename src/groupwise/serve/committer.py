@@ -7,7 +7,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from groupwise.serve.errors import BusyError, ServiceError, StaleError, UnavailableError
+from groupwise.serve.errors import (
+    BusyError,
+    ConflictError,
+    ServiceError,
+    StaleError,
+    UnavailableError,
+)
 from groupwise.serve.store import Batch, Event, Store
 
 MOST_EVENTS, MOST_BYTES = 20_000, 64 << 20
@@ -211,6 +217,9 @@ class Committer:
                 del batches[error.model]
                 group.stale[error.model] = error
                 self._loop.call_soon_threadsafe(self._lost, error.model, error)
+            except ConflictError as error:  # numbers that are taken: an earlier commit did happen
+                self._break(group, UnavailableError(str(error)))
+                break
             except ServiceError as error:
                 self._break(group, error)
                 break

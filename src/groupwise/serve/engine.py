@@ -112,7 +112,8 @@ class Engine:
         self.unavailable: ServiceError | None = None
         """Why it can answer nothing now."""
         self.state = state
-        self.snapshots = store.snapshots(record.model)
+        known = store.snapshots(record.model)
+        self.snapshots = [one for one in known if one.seq <= state.since]  # later ones are damaged
         self.broken: Callable[[ServiceError], None] = lambda error: None
         self._fence = fence
         self._store = store
@@ -487,7 +488,7 @@ def load(store: Store, record: ModelRecord) -> State:
     """A model as it is in the store: its last snapshot that is whole, and the log after it."""
     for known in store.snapshots(record.model):
         content = store.content(record.model, known.seq)
-        if hashlib.sha256(content).hexdigest() == known.check:
+        if _is_content(content, known):
             state = State.thawed(content, f"The snapshot of {record.name}")
             state.replay(store.log(record.model, known.seq))
             return state
@@ -495,6 +496,15 @@ def load(store: Store, record: ModelRecord) -> State:
     raise StoreError(
         f"The store holds no whole snapshot of {record.name}. Restore the store from a copy."
     )
+
+
+def is_whole(store: Store, model: int, known: SnapshotRecord) -> bool:
+    """Is a snapshot as it was written?"""
+    return _is_content(store.content(model, known.seq), known)
+
+
+def _is_content(content: bytes, known: SnapshotRecord) -> bool:
+    return hashlib.sha256(content).hexdigest() == known.check
 
 
 def _named(id: str | None, number: int | None) -> tuple[str | None, int | None]:

@@ -138,9 +138,12 @@ class Looks:
         return await self._table(engine, "coverage", largest)
 
     def last(self, engine: Engine) -> dict[str, Any] | None:
-        """The last table of regret, however old."""
-        tables = self._of(engine).tables
-        known = [one for (what, _), one in tables.items() if what == "regret"]
+        """The last table of regret, however old, that has all groups or as many as history."""
+        known = [
+            one
+            for (what, largest), one in self._of(engine).tables.items()
+            if what == "regret" and (largest is None or largest >= LINE_GROUPS)
+        ]
         return max(known, key=lambda one: one.seq).values if known else None
 
     def miscalibrated(self, engine: Engine) -> list[tuple[str | None, dict[str, Any]]]:

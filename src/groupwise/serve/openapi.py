@@ -108,7 +108,9 @@ def document() -> dict[str, Any]:
             methods["parameters"] = [MODEL]
     paths[f"{of}/stream"] = {
         "parameters": [MODEL],
-        "get": _got("Figures as they change, as server-sent events", kind="text/event-stream"),
+        "get": _got(
+            "Figures as they change, as server-sent events", [_last()], kind="text/event-stream"
+        ),
     }
     paths |= {
         "/metrics": {"get": _got("Figures for Prometheus", kind="text/plain")},
@@ -223,3 +225,12 @@ def _id() -> dict[str, Any]:
 
 def _group() -> dict[str, Any]:
     return {"name": "group", "in": "query", "schema": {"type": "string"}}
+
+
+def _last() -> dict[str, Any]:
+    return {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "description": "Where a stream broke off: first comes the history that was written since.",
+        "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
+    }

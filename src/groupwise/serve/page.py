@@ -29,6 +29,8 @@ from groupwise.serve.store import Token
 
 COOKIE = "groupwise"
 FORM = "application/x-www-form-urlencoded"
+LOGIN = 4_096
+"""Bytes of that form, which anybody may send."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -93,6 +95,7 @@ class Pages:
         return Response(text, status, SECURE, "text/html; charset=utf-8")
 
     async def _models(self, request: Request, token: Token) -> Response:
+        self._service.check_ready()
         engines = [
             one
             for name, one in sorted(self._service.engines.items())
@@ -163,7 +166,7 @@ class Pages:
 
     async def _login(self, request: Request) -> Response:
         try:
-            content = await body(request, FORM)
+            content = await body(request, FORM, LOGIN)
             (text,) = parse_qs(content.decode(errors="replace")).get("token", [""])
             token = access.found(self._service.tokens, text)
             if not {access.READ, access.ADMIN} & {*token.scopes}:
@@ -174,7 +177,7 @@ class Pages:
             return answered(error)
         response = RedirectResponse("/", 303, SECURE)
         # A proxy says what it was asked by; whoever makes it up gets a cookie that is kept better.
-        secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
+        secure = "https" in (request.scope["scheme"], request.headers.get("x-forwarded-proto"))
         response.set_cookie(
             COOKIE, text, httponly=True, samesite="strict", secure=secure, max_age=30 * 86_400
         )

@@ -2,7 +2,6 @@
 
 import errno
 import gc
-import hashlib
 import os
 import signal
 import socket
@@ -19,11 +18,11 @@ import uvicorn
 from groupwise.errors import ConfigurationError, GroupwiseError
 from groupwise.serve.access import is_loopback
 from groupwise.serve.app import App
-from groupwise.serve.engine import Ageing
+from groupwise.serve.engine import Ageing, is_whole
 from groupwise.serve.errors import StoreError
 from groupwise.serve.looks import Looks
 from groupwise.serve.protocol import Protocol
-from groupwise.serve.service import Service
+from groupwise.serve.service import Service, numerics
 from groupwise.serve.state import State
 from groupwise.serve.store import ModelRecord, SnapshotRecord, Store
 from groupwise.serve.warm import warm_usual
@@ -230,7 +229,7 @@ def _is_whole(store: Store, record: ModelRecord, said: Callable[[str], None]) ->
         except GroupwiseError as error:
             if store.snapshots(record.model)[::-1] != known:
                 continue
-            said(f"{record.name}: {error}")
+            said(f"{record.name}: {error}{_written_otherwise(record)}")
             return False
         said(
             f"{record.name}: {compared} snapshots and the log agree; {state.seq:,} events, "
@@ -239,13 +238,22 @@ def _is_whole(store: Store, record: ModelRecord, said: Callable[[str], None]) ->
         return True
 
 
+def _written_otherwise(record: ModelRecord) -> str:
+    """What else may be the reason why a log gives another state."""
+    if record.numerics == numerics():
+        return ""
+    return (
+        f" The log was written by other arithmetic ({record.numerics}; this is {numerics()}): "
+        "check it with the version that wrote it."
+    )
+
+
 def _replayed(store: Store, record: ModelRecord, known: list[SnapshotRecord]) -> tuple[int, State]:
     """How many snapshots, from the oldest on, the log agrees with; and the state at its end."""
     if not known:
         raise StoreError("There is no snapshot. Restore the store from a copy.")
     for one in known:
-        content = store.content(record.model, one.seq)
-        if hashlib.sha256(content).hexdigest() != one.check:
+        if not is_whole(store, record.model, one):
             raise StoreError(f"The snapshot at event {one.seq} is damaged.")
     state = State.thawed(store.content(record.model, known[0].seq), record.name)
     digests = {one.seq: one.digest for one in known}

@@ -13,7 +13,7 @@ from typing import TypeVar
 from groupwise.errors import GroupwiseError
 from groupwise.serve.committer import Committer
 from groupwise.serve.declared import declared_model
-from groupwise.serve.engine import Ageing, Engine, load
+from groupwise.serve.engine import Ageing, Engine, is_whole, load
 from groupwise.serve.errors import (
     ConflictError,
     InvalidError,
@@ -99,23 +99,35 @@ class Service:
     async def _open(self, record: ModelRecord) -> None:
         """Take a model, and serve it. Those that are served already may commit meanwhile."""
         own = numerics()
-        await asyncio.to_thread(self._check_numerics, record, own)
+        last = await asyncio.to_thread(self._check_numerics, record, own)
         fence = await self.committer.run(lambda store: store.take(record.model))
         state, seen = await asyncio.to_thread(self._load, record)
-        if record.numerics != own:
+        if last is not None:
+            about = record.model, fence, last, 1, self.ageing.keep_log
+            await self.committer.run(lambda store: store.put_snapshot(*about))
             fence = await self.committer.run(lambda store: store.take(record.model, own))
         self._serve(record, fence, state, seen)
 
-    def _check_numerics(self, record: ModelRecord, own: str) -> None:
+    def _check_numerics(self, record: ModelRecord, own: str) -> SnapshotRecord | None:
+        """The snapshot to go on from with another arithmetic than before, if it is another.
+
+        What was before it is to be dropped: nobody may go back to it, and repeat what came then.
+        """
         known = self.store.snapshots(record.model)
-        tail = self.store.log(record.model, known[0].seq) if known else iter(())
-        if record.numerics != own and next(tail, None) is not None:
-            raise StoreError(
-                f"The log of {record.name} goes on after its last snapshot, and was written by "
-                f"other arithmetic ({record.numerics}; this is {own}). Start the version that "
-                "wrote it, and end it with SIGTERM: it takes a snapshot, from which this one goes "
-                "on."
-            )
+        if record.numerics == own or not known:
+            return None
+        tail = self.store.log(record.model, known[0].seq)
+        if next(tail, None) is not None:
+            problem = "goes on after its last snapshot"
+        elif not is_whole(self.store, record.model, known[0]):
+            problem = "is needed, as its last snapshot is damaged"
+        else:
+            return known[0]
+        raise StoreError(
+            f"The log of {record.name} {problem}, and was written by other arithmetic "
+            f"({record.numerics}; this is {own}). Start the version that wrote it, and end it with "
+            "SIGTERM: it takes a snapshot, from which this one goes on."
+        )
 
     def _load(self, record: ModelRecord) -> tuple[State, Seen]:
         state = load(self.store, record)
@@ -213,14 +225,18 @@ class Service:
 
     # Models.
 
-    def engine(self, name: str) -> Engine:
-        """The model of a name."""
+    def check_ready(self) -> None:
+        """An error where not all models are there that will be, or were."""
         if self.ending:
             raise UnavailableError("The service ends. Ask the next one.")
-        found = self.engines.get(name)
+        if not self.ready:
+            raise UnavailableError("The service starts: it replays its log. Try again soon.")
+
+    def engine(self, name: str) -> Engine:
+        """The model of a name."""
+        found = None if self.ending else self.engines.get(name)
         if found is None:
-            if not self.ready:
-                raise UnavailableError("The service starts: it replays its log. Try again soon.")
+            self.check_ready()
             raise UnknownError(f"There is no model {name!r}. PUT its settings first.")
         return found
 

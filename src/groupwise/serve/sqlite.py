@@ -82,8 +82,8 @@ class SqliteStore(SqlStore):
         return connection
 
     def _locked(self) -> IO[bytes]:
-        """The lock, which ends with the process."""
-        place = self._path.with_name(self._path.name + LOCK)
+        """The lock, which ends with the process; one file has one, whatever links lead to it."""
+        place = Path(os.path.realpath(self._path) + LOCK)
         try:
             file = place.open("ab")
         except OSError as error:

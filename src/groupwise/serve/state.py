@@ -179,6 +179,8 @@ class State:
         self.model = model
         self.seq = seq
         """The number of the last event."""
+        self.since = seq
+        """The last one in the snapshot that it comes from."""
         self.open: dict[int, Issued] = {}
         self.tickets: dict[int, Ticket] = {}
         """Those of the open ones, in the same order."""
