@@ -160,6 +160,17 @@ def test_what_cannot_be_told_is_said():
     assert total(parts).regret()["always_on"]["status"] == "measured"
 
 
+def test_few_rows_that_are_mostly_zeros_are_no_factor():
+    """Without a constant, what rows of zeros have for labels nothing explains."""
+    labels = [0.3, 0.9, 0.7, 0.5]  # as many as there is room for columns
+    rows = polars.DataFrame({"x": [0.5, 0.0, 0.0, 0.0], "y": labels})
+    sums = gw.Sums([], loss=gw.losses.Square(), intercept=False).add(rows)
+    again = sums + sums.empty().add([rows] * 2) + sums.empty().add(rows)
+    for one, times in ((sums, 1), (again, 4)):
+        found = one.regret()["always_on"]["best_loss"]
+        assert found == pytest.approx(times * sum(y * y for y in labels[1:]), rel=1e-12)
+
+
 def test_errors_say_what_to_do_and_leave_the_sums():
     rows = rows_of(50)
     sums = added(rows)

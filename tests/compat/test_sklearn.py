@@ -203,6 +203,15 @@ class TestFitting:
             assert line["status"] in ("proved", "loose", "vacuous")
 
 
+def test_a_timestamp_among_the_columns():
+    """Numbers near 1e9 made the learners' state none at all, and the score −11.8."""
+    pandas = pytest.importorskip("pandas")
+    data, label = columns()
+    frame = pandas.DataFrame({"when": 1.7e9 + 60.0 * np.arange(len(label)), **data})
+    assert GroupwiseRegressor(GROUPS, range=RANGE).fit(frame, label).score(frame, label) > 0.9
+    assert GroupwiseRegressor().fit(frame, label).score(frame, label) > 0.9
+
+
 class TestTools:
     def test_pipelines_searches_and_clones(self):
         pandas = pytest.importorskip("pandas")

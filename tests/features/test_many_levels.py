@@ -272,6 +272,33 @@ def test_models_of_before_have_no_bound(schema):
     assert len(model.feature_names) == known + 300
 
 
+SHOPS = """
+import resource, warnings
+import numpy as np, polars, groupwise as gw
+
+warnings.simplefilter("ignore")
+for shops in (500, 20_000):
+    generator = np.random.default_rng(0)
+    names = [f"s{i}" for i in generator.permutation(np.repeat(np.arange(shops), 3))]
+    numbers = {"x": generator.random(3 * shops), "y": generator.random(3 * shops)}
+    model = gw.Groupwise([gw.by("shop")])
+    model.replay(polars.DataFrame({"shop": names, **numbers}), "y", jobs=1)
+    assert len(model.group_names) == shops + 1
+    assert len(model.feature_names) <= 2 + 256 + 256
+    model.regret(largest=2)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows tells no such figure")
+def test_very_many_groups_of_three_rows_take_little_memory():
+    """A hundred thousand in 2 GB, so a fifth in 400 MB; with 514 columns each it would be 42 GB."""
+    run = subprocess.run([sys.executable, "-c", SHOPS], capture_output=True, text=True, check=True)
+    few, many = (int(line) for line in run.stdout.split())
+    assert many - few < 400_000_000 / (1 if sys.platform == "darwin" else 1_024)
+
+
 @pytest.mark.slow
 def test_more_features_than_memory_is_an_error_that_says_so():
     """Half a million numbers in a row: every two of them would have one in a matrix."""

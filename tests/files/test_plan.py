@@ -1,5 +1,6 @@
 """What a run will do, given what was asked for and what the columns hold."""
 
+import time
 import tracemalloc
 from dataclasses import replace
 
@@ -63,6 +64,22 @@ def test_files_with_many_columns(tmp_path, rows, width):
         tracemalloc.stop()
     assert len(made.features) <= WIDE
     assert most < 400 * rows * width
+
+
+@pytest.mark.slow
+def test_the_time_is_linear_in_the_columns(tmp_path):
+    """Four times as many take some four times as long, and not sixteen."""
+    took = []
+    for width in (25_000, 100_000):
+        header = [*(f"c{j}" for j in range(width)), "y"]
+        cells = np.random.default_rng(0).random((4, width + 1)).round(4).tolist()
+        data = write_rows(tmp_path / "wide.csv", header, cells)
+        start = time.process_time()
+        with opened(str(data)) as source:
+            made = make_plan(scan(source, "y"), Request(target="y"), False, ())
+        took.append(time.process_time() - start)
+        assert len(made.features) <= WIDE
+    assert took[1] < 10.0 * took[0]
 
 
 def test_text_and_few_valued_columns_are_groups_and_the_rest_features(found):

@@ -237,6 +237,24 @@ def test_as_in_exact_arithmetic(kind, seed):
     assert wrong <= row["best_error"] or wrong <= 1e-15 * float(w @ y**2)
 
 
+@pytest.mark.parametrize("kind", ["dependent but for rounding", "faint"])
+def test_the_error_of_next_to_nothing(kind):
+    """Beneath the tolerance all that is left may be explained by what doubles do not tell."""
+    generator = np.random.default_rng(0)
+    a, b, noise = generator.random((3, 60))
+    other, share = a + 0.3 * b, 1e-7 * noise
+    x = np.column_stack([np.ones(60), a, b, other])
+    if kind == "faint":
+        other = generator.integers(-5, 6, 60) * 1e-300
+        share = 1e-7 * other / np.abs(other).max()
+        x = np.column_stack([one_hot((9 * a[:, None]).astype(int)), other])
+    y = 0.2 + 0.6 * np.floor(9 * a) / 9 * (kind == "faint") + share
+    row = gw.replay(x, y, np.ones((60, 1))).regret()["0"]
+    wrong = abs(float(Fraction(row["best_loss"]) - least_squares(x, y, np.ones(60))))
+    assert row["status"] in ("proved", "loose")
+    assert wrong <= row["best_error"] <= 1e-9 * (y @ y)
+
+
 def test_the_order_of_rows_and_columns_is_no_matter():
     generator = np.random.default_rng(5)
     x, y, w = tall("offset", generator)

@@ -206,10 +206,12 @@ class Factor:
             square = 2.0 * share * (float(np.abs(model) @ parts) + length) ** 2
             below = min(best, below + square) if space > 0.5 else best
             above += square
-        matters = dependent and best > SURE * power
-        if matters and not self._dependences_are_exact(right[kept], lengths, used):
+        # Where next to nothing is left to explain, nobody asks whether dependences are exact: it is
+        # beneath the tolerance anyway. But then a model along them may explain all of it.
+        little = best <= SURE * power
+        if dependent and (little or not self._dependences_are_exact(right[kept], lengths, used)):
             below = best
-        if best > SURE * power and self.is_faint():
+        if self.is_faint():
             below = best
         uncertain = below > SURE * power + SURE_OF_BEST * best
         error, columns = float(max(below, above)), matrix.shape[1]

@@ -52,10 +52,20 @@ class GroupSums(NamedTuple):
         """How many columns there is room for."""
         return int(self.rows.shape[1])
 
+    @property
+    def is_triangle(self) -> bool:
+        """Are the rows a factor? Few rows may look like one, and yet have labels where it has none.
+
+        What a factor has of the labels in the row of a column that nobody has used is 0.
+        """
+        if len(self.rows) != self.width or np.tril(self.rows, -1).any():
+            return False
+        return not self.right[~self.rows.any(axis=0)].any()
+
     def hindsight(self) -> Hindsight:
         """The scaled loss of the best linear model, and how sure that is."""
         found = Factor(self.width)
-        if len(self.rows) == self.width and not np.tril(self.rows, -1).any():
+        if self.is_triangle:
             found.matrix[:], found.right[:] = self.rows, self.right
         else:
             found.add(self.rows, self.right)
@@ -129,7 +139,7 @@ def merged(first: GroupSums | None, second: GroupSums) -> GroupSums:
         right = np.concatenate([first.right, second.right])
     else:
         rows, right = np.zeros((width, width)), np.zeros(width)
-        if count == first.width and not np.tril(first.rows, -1).any():
+        if first.is_triangle:
             rows[:count] = placed(first.rows, own, width)
             right[:count] = first.right
         else:
@@ -207,7 +217,7 @@ def written(sums: GroupSums, own: Any, products: Any) -> None:
         own.labels[: len(sums.rows)] = sums.right
         own.waiting[0] = len(sums.rows)
         return
-    if len(sums.rows) == width and not np.tril(sums.rows, -1).any():
+    if sums.is_triangle:
         own.factor[:width, :width], own.right[:width] = sums.rows, sums.right
     else:
         matrix, right = np.zeros((width, width)), np.zeros(width)
