@@ -28,10 +28,26 @@ class Nodes:
 STORE = 120_000_000
 PATIENT = 300.0
 """Seconds for nodes to come and to go: the machine may be busy."""
+UNHURRIED = {
+    "RAY_agent_register_timeout_ms": "300000",
+    "RAY_worker_register_timeout_seconds": "300",
+    "RAY_health_check_timeout_ms": "60000",
+    "RAY_memory_monitor_refresh_ms": "0",  # of all programs on the machine together
+}
+"""What Ray takes for lost only much later, where it does not answer."""
 
 
 @pytest.fixture(scope="module")
-def nodes():
+def unhurried():
+    """The settings of clusters that this process starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in UNHURRIED.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def nodes(unhurried):
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 

@@ -129,26 +129,70 @@ def test_errors_in_one_line(error, kind, said):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("busy", [3, 9])
-def test_a_head_that_is_busy(monkeypatch, busy):
-    """It may start a client's server too late, but not for ever; what it says is said."""
+SLOW = 'Traceback (most recent call last):\n  File "x"\nRuntimeError: too slow.\n'
+
+
+@pytest.mark.parametrize(
+    ("error", "busy", "said", "times"),
+    [
+        (ConnectionAbortedError(f"Failure from server:\n{SLOW}"), 3, "connected", 4),
+        (ConnectionAbortedError(f"Failure from server:\n{SLOW}"), 9, "RuntimeError: too slow", 4),
+        (ConnectionError("Request can't be sent: disconnected"), 3, "connected", 4),
+        (ConnectionError("Request can't be sent: disconnected"), 9, "Request can't be sent", 4),
+        (ConnectionError("ray client connection timeout"), 1, "ray client connection timeout", 1),
+    ],
+)
+def test_a_head_that_is_busy(monkeypatch, error, busy, said, times):
+    """It may start a client's server too late, or lose it, but not for ever; what it says is said.
+
+    Where nobody has answered, Ray itself has asked again.
+    """
     ray = pytest.importorskip("ray")
     asked = []
 
     def init(address, **_):
         asked.append(address)
-        if len(asked) <= busy:
-            said = 'Traceback (most recent call last):\n  File "x"\nRuntimeError: too slow.\n'
-            raise ConnectionAbortedError(f"Initialization failure from server:\n{said}")
-        raise LookupError("connected")
+        raise error if len(asked) <= busy else LookupError("connected")
 
     monkeypatch.setattr(ray, "init", init)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"ray://127.0.0.1:{server.getsockname()[1]}"
-        said = "connected" if busy == 3 else "RuntimeError: too slow"
         with pytest.raises(EngineError, match=f"^Cannot connect to Ray at {address}: {said}"):
             opened(address).__enter__()
-    assert asked == [address] * 4
+    assert asked == [address] * times
+
+
+class Nodes:
+    """A cluster whose nodes come one look after another; it has no tasks."""
+
+    def __init__(self, *looks):
+        self.looks = list(looks)
+        self.exceptions = pytest.importorskip("ray").exceptions
+
+    def nodes(self):
+        found = self.looks.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return [{"Alive": alive, "Resources": {"CPU": 2.0}} for alive in found]
+
+
+def test_a_cluster_that_has_just_been_started(monkeypatch):
+    """It may have no node that runs tasks yet; but not for ever."""
+    monkeypatch.setattr("groupwise.engines.ray.PATIENCE", 0.2)
+    engine = object.__new__(RayEngine)
+    engine._ray = Nodes([], [False], [False, True])
+    assert [one["Alive"] for one in engine._nodes()] == [True]
+    engine._ray = Nodes(*[[False]] * 100)
+    with pytest.raises(EngineError, match="no node with a CPU"):
+        engine._nodes()
+
+
+def test_a_cluster_that_is_lost_at_once(monkeypatch):
+    """Before the first task: one line."""
+    monkeypatch.setattr("groupwise.engines.ray._head", lambda ray: None)
+    with pytest.raises(EngineError, match="connection to the Ray cluster was lost: gone") as raised:
+        RayEngine(Nodes(ConnectionError("gone\nand more")))
+    assert "\n" not in str(raised.value)
 
 
 def test_a_client_that_cannot_connect_goes_at_once(monkeypatch):
