@@ -37,6 +37,14 @@ UNHURRIED = {
 """What Ray takes for lost only much later, where it does not answer."""
 
 
+@pytest.fixture(autouse=True)
+def one_after_another(request):
+    """Tests that start clusters are one group, for one worker of pytest-xdist: is it so?"""
+    if getattr(request.config.option, "loadgroup", False):
+        for mark in request.node.iter_markers("xdist_group"):
+            assert request.node.nodeid.endswith(f"@{mark.args[0]}")
+
+
 @pytest.fixture(scope="module")
 def unhurried():
     """The settings of clusters that this process starts."""
