@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 from threading import Event, Timer
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -235,6 +236,48 @@ def test_a_cluster_where_ray_has_no_client(monkeypatch):
     monkeypatch.setattr(ray, "init", init)
     with pytest.raises(EngineError, match="Cannot start Ray on this machine: connected"):
         opened("ray").__enter__()
+
+
+class Answering:
+    """A cluster whose nodes say these digits, or are lost in this way."""
+
+    def __init__(self, *digits):
+        self.exceptions = pytest.importorskip("ray").exceptions
+        self.digits = {f"{place:056x}": said for place, said in enumerate(digits)}
+        self.nodes = [
+            {"NodeID": one, "NodeManagerAddress": f"host-{int(one, 16)}"} for one in self.digits
+        ]
+
+    def options(self, scheduling_strategy):
+        return SimpleNamespace(remote=lambda *_: scheduling_strategy.node_id)
+
+    def get(self, node):
+        said = self.digits[node]
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+
+def test_all_nodes_agree_on_digits():
+    """Or the one that does not is named; those that have left meanwhile are not waited for."""
+    ray = pytest.importorskip("ray")
+    gone, broken = ray.exceptions.NodeDiedError("gone"), ray.exceptions.RaySystemError("no module")
+
+    def agreed(*digits):
+        engine: Any = object.__new__(RayEngine)
+        engine._ray = engine._task = Answering(*digits)
+        return engine._agreed(engine._ray.nodes)
+
+    assert agreed("1:x", gone, "1:x") == "1:x"
+    for digits, said in (
+        (("1:x", "1:y", "1:x"), r"Node host-1 \(0{8}\) does not compute the digits that others do"),
+        (("1:x", "1:x", "2:x"), "Node host-2 .* has groupwise 2, and others 1"),
+        (("1:x", broken), "Node host-1 .* cannot run groupwise: .*no module.* same version"),
+        ((gone, gone), "All nodes of the Ray cluster have left"),
+    ):
+        with pytest.raises(EngineError, match=said) as raised:
+            agreed(*digits)
+        assert "\n" not in str(raised.value)
 
 
 def test_the_tiny_stream_is_the_same_in_another_process():
