@@ -111,10 +111,26 @@ def test_nobody_answers(address, said):
     assert "\n" not in str(raised.value)
 
 
+BROKEN = """Request is not sent. Last exception: <_Rendezvous of RPC that terminated with:
+\tstatus = StatusCode.NOT_FOUND
+\tdetails = "the session is cleaned up."
+>"""
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
         (ConnectionError("gone\nand more"), EngineError, "connection .* was lost: gone"),
+        (
+            ConnectionError(BROKEN),
+            EngineError,
+            r"was lost: the session is cleaned up\. Is its head",
+        ),
+        (
+            ConnectionError(BROKEN.replace("the session is cleaned up.", "")),
+            EngineError,
+            "not sent",
+        ),
         (OSError(28, "No space left on device"), OSError, "No space left"),
     ],
 )

@@ -33,6 +33,8 @@ PATIENCE = 10.0
 LOOK = 2.0
 """Seconds between two looks at whether the head node is still there, while a value is awaited."""
 ADDRESS = "RAY_ADDRESS"
+DETAILS = "details = "
+"""So begins the line of an error of gRPC that says what it is."""
 
 TOKEN = (
     " Has it the Ray and the Python that are here? If it asks for a token, set RAY_AUTH_MODE=token "
@@ -360,7 +362,13 @@ def size_of(value: Any) -> int:
 
 
 def _said(error: BaseException) -> str:
-    """The first line of what an error says, without a full stop; the last, if it is a traceback."""
+    """The first line of what an error says, without a full stop.
+
+    The last, if it is a traceback; what gRPC has for details, if it is an error of that.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    for line in lines:
+        if line.startswith(DETAILS) and line != f'{DETAILS}""':
+            return line.removeprefix(DETAILS).strip('"').rstrip(".")
     traced = any(line.startswith("Traceback (") for line in lines)
     return (lines[-1 if traced else 0] if lines else type(error).__name__).rstrip(".")
