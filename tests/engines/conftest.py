@@ -28,10 +28,34 @@ class Nodes:
 STORE = 120_000_000
 PATIENT = 300.0
 """Seconds for nodes to come and to go: the machine may be busy."""
+UNHURRIED = {
+    "RAY_agent_register_timeout_ms": "300000",
+    "RAY_worker_register_timeout_seconds": "300",
+    "RAY_health_check_timeout_ms": "60000",
+    "RAY_memory_monitor_refresh_ms": "0",  # of all programs on the machine together
+}
+"""What Ray takes for lost only much later, where it does not answer."""
+
+
+@pytest.fixture(autouse=True)
+def one_after_another(request):
+    """Tests that start clusters are one group, for one worker of pytest-xdist: is it so?"""
+    if getattr(request.config.option, "loadgroup", False):
+        for mark in request.node.iter_markers("xdist_group"):
+            assert request.node.nodeid.endswith(f"@{mark.args[0]}")
 
 
 @pytest.fixture(scope="module")
-def nodes():
+def unhurried():
+    """The settings of clusters that this process starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in UNHURRIED.items():
+            patch.setenv(name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def nodes(unhurried):
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import random
 import secrets
 import signal
 import socket
@@ -10,13 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from tests.engines.conftest import STORE
+from tests.engines.conftest import STORE, UNHURRIED
 from tests.engines.test_ray import people
 
 pytestmark = [
@@ -28,6 +29,8 @@ ROOT = Path(__file__).parents[2]
 LONG = 600.0
 """Seconds after which a process is taken to hang: a client may be connecting for four minutes."""
 TURNS = 3
+OWN = range(24_000, 32_000)
+"""Ports below those that systems give to whoever asks for any; Ray's own begin at 23,000."""
 HEAD = """
 import os, signal, sys, threading
 from ray.scripts.scripts import main
@@ -43,9 +46,14 @@ main()
 
 
 def free_ports(count):
-    with ExitStack() as stack:
-        taken = [stack.enter_context(socket.create_server(("", 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in taken]
+    """Ports that are free, and that connections of other programs are not given meanwhile."""
+    found = []
+    for port in random.Random(os.urandom(8)).sample(OWN, len(OWN)):
+        with suppress(OSError), socket.create_server(("", port)):
+            found.append(port)
+        if len(found) == count:
+            break
+    return found
 
 
 def tree(process):
@@ -81,6 +89,7 @@ class Head:
         self.own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
+            **UNHURRIED,
             **self.own,
             "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": str(seconds),
             "GRPC_ENABLE_FORK_SUPPORT": "false",  # what it forks runs other programs
@@ -89,8 +98,8 @@ class Head:
         start = f"start --head --block --port={self.port} --ray-client-server-port={client}"
         more = f"--num-cpus=2 --object-store-memory={STORE} --include-dashboard=false"
         rest = f"--min-worker-port=0 --max-worker-port=0 --temp-dir={folder} --disable-usage-stats"
-        place = folder.with_suffix(".txt")
-        with place.open("wb") as output:
+        self.logs, self.output = folder / "session_latest" / "logs", folder.with_suffix(".txt")
+        with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", HEAD, *start.split(), *more.split(), *rest.split()],
                 env=self.environment,
@@ -100,7 +109,7 @@ class Head:
             )
         until = time.monotonic() + LONG
         while time.monotonic() < until and self.process.poll() is None:
-            self.said = place.read_text("utf-8", "replace")
+            self.said = self.output.read_text("utf-8", "replace")
             # It listens to clients long before there is a node that runs their tasks.
             if "Ray runtime started" in self.said:
                 with suppress(OSError), socket.create_connection(("127.0.0.1", client), 1.0):
@@ -108,6 +117,13 @@ class Head:
             time.sleep(0.2)
         self.kill()
         return False
+
+    def why(self, process):
+        """What a driver said that has ended too early, and what the head says of it."""
+        said = [*process.communicate(timeout=LONG), f"The head: {self.process.poll()}"]
+        for place in (self.output, *sorted(self.logs.glob("ray_client_server*"))):
+            said += [f"{place.name}:", *place.read_text("utf-8", "replace").splitlines()[-40:]]
+        return "\n".join(said)
 
     @contextmanager
     def start(self, *arguments, **more):
@@ -232,14 +248,14 @@ def test_a_server_that_hangs(head, tmp_path):
     with head.start("replay", head.address, tmp_path) as process:
         until = time.monotonic() + LONG
         while not stopped:
-            assert process.poll() is None, process.communicate()
+            assert process.poll() is None, head.why(process)
             assert time.monotonic() < until
             stopped = head.servers()
             time.sleep(0.05)
         os.kill(stopped[0], signal.SIGSTOP)
         began = time.monotonic()
         while not {*head.servers()} - {*stopped}:
-            assert process.poll() is None, process.communicate()
+            assert process.poll() is None, head.why(process)
             assert time.monotonic() - began < 100.0  # of which 30 are the head's
             time.sleep(0.05)
         _, said = process.communicate(timeout=LONG)
@@ -271,7 +287,7 @@ def test_a_head_that_is_lost(head, files, tmp_path, engine):
     with head.start(*command, "--engine", address, **more) as process:
         until = time.monotonic() + LONG
         while len([*tmp_path.glob(".groupwise-*/predictions/part-*")]) < 3:
-            assert process.poll() is None, process.communicate()
+            assert process.poll() is None, head.why(process)
             assert time.monotonic() < until
             time.sleep(0.05)
         head.kill()

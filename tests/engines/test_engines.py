@@ -4,6 +4,7 @@ import socket
 import subprocess
 import sys
 from threading import Event, Timer
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -123,10 +124,26 @@ def test_nobody_answers(address, said):
     assert "\n" not in str(raised.value)
 
 
+BROKEN = """Request is not sent. Last exception: <_Rendezvous of RPC that terminated with:
+\tstatus = StatusCode.NOT_FOUND
+\tdetails = "the session is cleaned up."
+>"""
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
         (ConnectionError("gone\nand more"), EngineError, "connection .* was lost: gone"),
+        (
+            ConnectionError(BROKEN),
+            EngineError,
+            r"was lost: the session is cleaned up\. Is its head",
+        ),
+        (
+            ConnectionError(BROKEN.replace("the session is cleaned up.", "")),
+            EngineError,
+            "not sent",
+        ),
         (OSError(28, "No space left on device"), OSError, "No space left"),
     ],
 )
@@ -142,26 +159,70 @@ def test_errors_in_one_line(error, kind, said):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("busy", [3, 9])
-def test_a_head_that_is_busy(monkeypatch, busy):
-    """It may start a client's server too late, but not for ever; what it says is said."""
+SLOW = 'Traceback (most recent call last):\n  File "x"\nRuntimeError: too slow.\n'
+
+
+@pytest.mark.parametrize(
+    ("error", "busy", "said", "times"),
+    [
+        (ConnectionAbortedError(f"Failure from server:\n{SLOW}"), 3, "connected", 4),
+        (ConnectionAbortedError(f"Failure from server:\n{SLOW}"), 9, "RuntimeError: too slow", 4),
+        (ConnectionError("Request can't be sent: disconnected"), 3, "connected", 4),
+        (ConnectionError("Request can't be sent: disconnected"), 9, "Request can't be sent", 4),
+        (ConnectionError("ray client connection timeout"), 1, "ray client connection timeout", 1),
+    ],
+)
+def test_a_head_that_is_busy(monkeypatch, error, busy, said, times):
+    """It may start a client's server too late, or lose it, but not for ever; what it says is said.
+
+    Where nobody has answered, Ray itself has asked again.
+    """
     ray = pytest.importorskip("ray")
     asked = []
 
     def init(address, **_):
         asked.append(address)
-        if len(asked) <= busy:
-            said = 'Traceback (most recent call last):\n  File "x"\nRuntimeError: too slow.\n'
-            raise ConnectionAbortedError(f"Initialization failure from server:\n{said}")
-        raise LookupError("connected")
+        raise error if len(asked) <= busy else LookupError("connected")
 
     monkeypatch.setattr(ray, "init", init)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"ray://127.0.0.1:{server.getsockname()[1]}"
-        said = "connected" if busy == 3 else "RuntimeError: too slow"
         with pytest.raises(EngineError, match=f"^Cannot connect to Ray at {address}: {said}"):
             opened(address).__enter__()
-    assert asked == [address] * 4
+    assert asked == [address] * times
+
+
+class Nodes:
+    """A cluster whose nodes come one look after another; it has no tasks."""
+
+    def __init__(self, *looks):
+        self.looks = list(looks)
+        self.exceptions = pytest.importorskip("ray").exceptions
+
+    def nodes(self):
+        found = self.looks.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return [{"Alive": alive, "Resources": {"CPU": 2.0}} for alive in found]
+
+
+def test_a_cluster_that_has_just_been_started(monkeypatch):
+    """It may have no node that runs tasks yet; but not for ever."""
+    monkeypatch.setattr("groupwise.engines.ray.PATIENCE", 0.2)
+    engine = object.__new__(RayEngine)
+    engine._ray = Nodes([], [False], [False, True])
+    assert [one["Alive"] for one in engine._nodes()] == [True]
+    engine._ray = Nodes(*[[False]] * 100)
+    with pytest.raises(EngineError, match="no node with a CPU"):
+        engine._nodes()
+
+
+def test_a_cluster_that_is_lost_at_once(monkeypatch):
+    """Before the first task: one line."""
+    monkeypatch.setattr("groupwise.engines.ray._head", lambda ray: None)
+    with pytest.raises(EngineError, match="connection to the Ray cluster was lost: gone") as raised:
+        RayEngine(Nodes(ConnectionError("gone\nand more")))
+    assert "\n" not in str(raised.value)
 
 
 def test_a_client_that_cannot_connect_goes_at_once(monkeypatch):
@@ -204,6 +265,48 @@ def test_a_cluster_where_ray_has_no_client(monkeypatch):
     monkeypatch.setattr(ray, "init", init)
     with pytest.raises(EngineError, match="Cannot start Ray on this machine: connected"):
         opened("ray").__enter__()
+
+
+class Answering:
+    """A cluster whose nodes say these digits, or are lost in this way."""
+
+    def __init__(self, *digits):
+        self.exceptions = pytest.importorskip("ray").exceptions
+        self.digits = {f"{place:056x}": said for place, said in enumerate(digits)}
+        self.nodes = [
+            {"NodeID": one, "NodeManagerAddress": f"host-{int(one, 16)}"} for one in self.digits
+        ]
+
+    def options(self, scheduling_strategy):
+        return SimpleNamespace(remote=lambda *_: scheduling_strategy.node_id)
+
+    def get(self, node):
+        said = self.digits[node]
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+
+def test_all_nodes_agree_on_digits():
+    """Or the one that does not is named; those that have left meanwhile are not waited for."""
+    ray = pytest.importorskip("ray")
+    gone, broken = ray.exceptions.NodeDiedError("gone"), ray.exceptions.RaySystemError("no module")
+
+    def agreed(*digits):
+        engine: Any = object.__new__(RayEngine)
+        engine._ray = engine._task = Answering(*digits)
+        return engine._agreed(engine._ray.nodes)
+
+    assert agreed("1:x", gone, "1:x") == "1:x"
+    for digits, said in (
+        (("1:x", "1:y", "1:x"), r"Node host-1 \(0{8}\) does not compute the digits that others do"),
+        (("1:x", "1:x", "2:x"), "Node host-2 .* has groupwise 2, and others 1"),
+        (("1:x", broken), "Node host-1 .* cannot run groupwise: .*no module.* same version"),
+        ((gone, gone), "All nodes of the Ray cluster have left"),
+    ):
+        with pytest.raises(EngineError, match=said) as raised:
+            agreed(*digits)
+        assert "\n" not in str(raised.value)
 
 
 def test_the_tiny_stream_is_the_same_in_another_process():

@@ -38,6 +38,7 @@ def test_threads(tasks, expected, jobs):
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("ray")
 def test_ray(tasks, expected):
     pytest.importorskip("ray")
     same(dict(run_tasks(tasks, "ray", jobs=2)), expected)

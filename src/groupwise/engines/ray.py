@@ -26,11 +26,15 @@ RETRIES = 16
 """So often is a task begun again that is lost with its worker or node; not if it raises."""
 ATTEMPTS = 4
 """So often is a head node asked that does not start a server for this client in time."""
+NOBODY = "ray client connection timeout"
+"""What Ray says where nobody has answered a client."""
 PATIENCE = 10.0
 """Seconds to wait for somebody to answer at an address."""
 LOOK = 2.0
 """Seconds between two looks at whether the head node is still there, while a value is awaited."""
 ADDRESS = "RAY_ADDRESS"
+DETAILS = "details = "
+"""So begins the line of an error of gRPC that says what it is."""
 
 TOKEN = (
     " Has it the Ray and the Python that are here? If it asks for a token, set RAY_AUTH_MODE=token "
@@ -54,15 +58,14 @@ class RayEngine:
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
-        self._head = _head(ray)
-        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
-        if not nodes:
-            raise EngineError("The Ray cluster has no node with a CPU to run tasks on.")
-        self.workers = max(1, int(sum(node["Resources"]["CPU"] for node in nodes)))
-        stores = [node["Resources"].get("object_store_memory", np.inf) for node in nodes]
-        self.room = min(stores)
-        self._task = ray.remote(num_cpus=1, max_retries=RETRIES)(_run)
-        self.digits = self._agreed(nodes)
+        with self._told():
+            self._head = _head(ray)
+            nodes = self._nodes()
+            self.workers = max(1, int(sum(node["Resources"]["CPU"] for node in nodes)))
+            stores = [node["Resources"].get("object_store_memory", np.inf) for node in nodes]
+            self.room = min(stores)
+            self._task = ray.remote(num_cpus=1, max_retries=RETRIES)(_run)
+            self.digits = self._agreed(nodes)
 
     def put(self, value: Any) -> Any:
         """A handle to a value, which is copied to the cluster."""
@@ -107,6 +110,18 @@ class RayEngine:
                 if time.monotonic() > patient:
                     raise EngineError(LOST.format(error.strerror or error)) from None
                 time.sleep(PATIENCE / 10)
+
+    def _nodes(self) -> list[Mapping[str, Any]]:
+        """Those that run tasks; of a cluster that has just been started there may be none yet."""
+        patient = time.monotonic() + PATIENCE
+        while True:
+            nodes = self._ray.nodes()
+            found = [one for one in nodes if one["Alive"] and one["Resources"].get("CPU")]
+            if found:
+                return found
+            if time.monotonic() > patient:
+                raise EngineError("The Ray cluster has no node with a CPU to run tasks on.")
+            time.sleep(PATIENCE / 10)
 
     def _agreed(self, nodes: Sequence[Mapping[str, Any]]) -> str:
         """What every node computes of the tiny stream, once all are found to agree."""
@@ -207,6 +222,8 @@ def _connect(ray: Any, address: str | None, jobs: int | None) -> None:
     elif address not in ("auto", "local"):
         _knock(address)
     logging.getLogger("ray.util.client").setLevel(logging.CRITICAL)
+    # What a client says of its stream of logs, which sets a level of its own, goes nowhere.
+    logging.getLogger("ray.util.client.logsclient").handlers = [logging.NullHandler()]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is wrong is said once
@@ -229,8 +246,9 @@ def _init(ray: Any, address: str, options: Mapping[str, Any]) -> None:
     """Connect; for a client the head node starts a server first, and waits for it 30 seconds only.
 
     It forks while other threads of its own are in gRPC, and now and then the new process hangs; a
-    head that is busy may need longer; another one on its machine may take the port meanwhile. None
-    of this is so for ever.
+    head that is busy may need longer; another one on its machine may take the port meanwhile; and
+    a server may end before it has answered. None of this is so for ever. Where nobody speaks Ray,
+    or a token is refused, Ray itself has tried for half a minute.
     """
     if not address.startswith("ray://"):
         ray.init(address=address, **options)
@@ -239,8 +257,8 @@ def _init(ray: Any, address: str, options: Mapping[str, Any]) -> None:
         try:
             with _going_at_once():
                 ray.init(address=address, **options)
-        except ConnectionAbortedError:
-            if left == 0:
+        except ConnectionError as error:
+            if left == 0 or NOBODY in str(error):
                 raise
         else:
             return
@@ -344,7 +362,13 @@ def size_of(value: Any) -> int:
 
 
 def _said(error: BaseException) -> str:
-    """The first line of what an error says, without a full stop; the last, if it is a traceback."""
+    """The first line of what an error says, without a full stop.
+
+    The last, if it is a traceback; what gRPC has for details, if it is an error of that.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    for line in lines:
+        if line.startswith(DETAILS) and line != f'{DETAILS}""':
+            return line.removeprefix(DETAILS).strip('"').rstrip(".")
     traced = any(line.startswith("Traceback (") for line in lines)
     return (lines[-1 if traced else 0] if lines else type(error).__name__).rstrip(".")
