@@ -70,6 +70,10 @@ def test_the_group_on_which_most_is_gained():
     assert gained["group"] == "b"
     assert PAY.most_gained([row("a", 50, 2.0, 1.0)]) is None
     assert PAY.most_gained([row("a", 50, 2.0)]) is None
+    # in the figures of the sentence and of the table: 0.3 here, though 8² − 7.75² is more than
+    # 4² − 3.7² per round
+    far, near = row("far", 100, 6006.25, 6400.0), row("near", 100, 1369.0, 1600.0)
+    assert PAY.most_gained([far, near]) == near
 
 
 def test_typical_errors():

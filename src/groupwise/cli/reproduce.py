@@ -104,7 +104,7 @@ def command(
         typer.Option(
             metavar="sample|mean",
             help="Draw one expert and report the expected loss, or play the mean of the advice. "
-            "Without it: sample with adanormalhedge, its own with specialists.",
+            "Without it: sample with adanormalhedge, its own with the others.",
             show_default=False,
         ),
     ] = None,

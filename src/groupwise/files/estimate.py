@@ -7,6 +7,7 @@ nobody has looked through it before. The rest is arithmetic: how many segments t
 tasks wait for the ones before them, and what each hands on.
 """
 
+import math
 import pickle
 import tempfile
 import time
@@ -145,14 +146,25 @@ class Estimate:
         return [
             f"{self.rows:,} rows in {_many(self.segments, 'segment')}, on "
             + _many(self.workers, "worker"),
-            f"core hours    {self.cpu / 3600:.3g} ({self.cpu:,.0f} s)",
-            f"time          {self.wall:,.0f} s at best",
+            f"core hours    {_amount(self.cpu / 3600)} ({_amount(self.cpu)} s)",
+            f"time          {_amount(self.wall)} s at best",
             f"memory        {self.memory / 1e6:,.0f} MB on all workers, besides "
             "0.3 GB for each of them",
             f"state         {self.state / 1e6:,.1f} MB from segment to segment",
             f"bytes moved   {self.moved / 1e9:,.2f} GB at most between workers",
             f"bottleneck    {self.bottleneck}",
         ]
+
+
+def _amount(figure: float) -> str:
+    """Two digits of what is small, and no exponents.
+
+    >>> [_amount(figure) for figure in (6.63e-5, 0.0, 0.239, 9.96, 23.9, 5_300.0)]
+    ['0.000066', '0', '0.24', '10', '24', '5,300']
+    """
+    if not 0.0 < figure < 9.95:
+        return f"{figure:,.0f}"
+    return f"{figure:.{max(0, 1 - math.floor(math.log10(figure)))}f}"
 
 
 def _many(count: int, what: str) -> str:

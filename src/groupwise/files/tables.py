@@ -139,9 +139,9 @@ class Measure:
         return next((row for row in groups if not is_fitted(row)), None)
 
     def most_gained(self, rows: Iterable[Row]) -> Row | None:
-        """The group on which the single model loses most to us, per round; None where on none."""
+        """The group whose figure is most below the single model's; None where none is."""
         gains = [
-            (per_round(row, "baseline_regret") - per_round(row), row)
+            (self.figure(row, "baseline_regret") - self.figure(row), row)
             for row in rows
             if row["baseline_regret"] is not None
             and not self.is_small(row)
