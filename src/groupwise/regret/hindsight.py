@@ -273,10 +273,12 @@ class Factor:
         free, bound, shares = _spanning(kept)
         for i, share in zip(bound.tolist(), shares.T, strict=True):
             parts = {columns[j]: part for j, part in zip(free.tolist(), share, strict=True)}
-            sizes = {columns[j]: lengths[i] / lengths[j] for j in free.tolist()}
-            guesses = (self._guess(columns[i], parts, sizes, nothing) for nothing in NOTHING)
-            if not any(min(one) >= self.firm and vanishes(one, self.sketch) for one in guesses):
-                return False
+            # Where a coefficient overflows the guess is wrong, and does not vanish.
+            with np.errstate(over="ignore", invalid="ignore"):
+                sizes = {columns[j]: lengths[i] / lengths[j] for j in free.tolist()}
+                guesses = (self._guess(columns[i], parts, sizes, nothing) for nothing in NOTHING)
+                if not any(min(one) >= self.firm and vanishes(one, self.sketch) for one in guesses):
+                    return False
         return True
 
     def _guess(

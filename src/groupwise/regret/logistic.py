@@ -197,14 +197,18 @@ def _row_by_row(rows: Rows, bound: float, total: float) -> Hindsight | None:
     lengths = np.abs(matrix).max(axis=0, initial=0.0)
     if not matrix.size:
         return None
-    theta = lstsq(matrix / lengths, wanted, EPSILON * width, lapack_driver="gelsy")[0] / lengths
+    theta = lstsq(matrix / lengths, wanted, EPSILON * width, lapack_driver="gelsy")[0]
+    with np.errstate(over="ignore"):
+        theta /= lengths
+    if not np.isfinite(theta).all():
+        return None
     zeta, off = lines_of(features).dot(theta, np.zeros(theta.size))
     reach = float((np.abs(zeta) + off).max())
     drawn = 1.0 if reach <= bound else (1.0 - 8.0 * EPSILON) * bound / reach
     high = float(weights @ (losses(drawn * zeta, labels) + off + 2.0 * EPSILON * np.abs(zeta)))
     high = (1.0 + SUMMED) * min(high, total * LN2)
     low = (1.0 - SUMMED) * float(weights @ losses(wanted, labels))
-    if not (np.isfinite(theta).all() and high - low <= SURE * total + SURE_OF_BEST * low):
+    if not high - low <= SURE * total + SURE_OF_BEST * low:
         return None
     certain = (labels == 0.0) | (labels == 1.0)
     less = float(weights[certain] @ losses(wanted[certain], labels[certain]))
