@@ -178,10 +178,14 @@ async def load(
     return times
 
 
-def alone(port: int, requests: list[bytes]) -> list[float]:
-    """Send requests one after the other over one plain socket; the seconds that each took."""
-    times = []
-    with socket.create_connection(("127.0.0.1", port)) as connection:
+def alone(port: int, requests: list[bytes], folder: Path) -> tuple[list[float], list[float]]:
+    """Requests over one plain socket, and syncs of the disk, in turns; the seconds that each took.
+
+    In turns, since a disk that is asked without a pause answers sooner than one that has rested, as
+    it has for a client that is alone.
+    """
+    times, disk = [], Disk(folder, len(requests))
+    with disk, socket.create_connection(("127.0.0.1", port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.settimeout(60.0)
         for content in requests:
@@ -196,7 +200,8 @@ def alone(port: int, requests: list[bytes]) -> list[float]:
             times.append(time.perf_counter() - began)
             if text[9:12] != b"200":
                 raise SystemExit(f"{text!r}")
-    return times
+            disk.sync()
+    return times, disk.times
 
 
 async def settled(port: int, name: str, count: int, size: int = 1) -> None:
@@ -240,25 +245,36 @@ async def prepared(port: int, labels: int = 500, wards: int = 5) -> None:
                 raise SystemExit(f"{status}: {text!r}")
 
 
-def synced(folder: Path, times: int = 200) -> list[float]:
-    """Seconds of the disk's own fdatasync, after a page was written."""
-    kind = subprocess.run(
-        ["stat", "-f", "-c", "%T", str(folder)], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    if kind in ("tmpfs", "ramfs"):
-        raise SystemExit(f"{folder} is a {kind}, which nothing is synced to: give --folder a disk.")
-    found = []
-    with (folder / "page").open("wb") as file:
-        file.write(bytes(4096 * times))  # there is room already, as in a log that is used again
-        os.fsync(file.fileno())
-        file.seek(0)
-        for _ in range(times):
-            file.write(os.urandom(4096))
-            file.flush()
-            began = time.perf_counter()
-            os.fdatasync(file.fileno())
-            found.append(time.perf_counter() - began)
-    return found
+class Disk:
+    """A file of so many pages, each of which is written once and synced."""
+
+    def __init__(self, folder: Path, pages: int = 1) -> None:
+        kind = subprocess.run(
+            ["stat", "-f", "-c", "%T", str(folder)], capture_output=True, text=True, check=False
+        ).stdout.strip()
+        if kind in ("tmpfs", "ramfs"):
+            raise SystemExit(f"{folder} is a {kind}, which nothing is synced to: --folder a disk.")
+        self.times: list[float] = []
+        self.file = (folder / "page").open("wb")
+        self.file.write(
+            bytes(4096 * pages)
+        )  # there is room already, as in a log that is used again
+        os.fsync(self.file.fileno())
+        self.file.seek(0)
+
+    def sync(self) -> None:
+        """Write a page; how long fdatasync takes."""
+        self.file.write(os.urandom(4096))
+        self.file.flush()
+        began = time.perf_counter()
+        os.fdatasync(self.file.fileno())
+        self.times.append(time.perf_counter() - began)
+
+    def __enter__(self) -> "Disk":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.file.close()
 
 
 async def compare(folder: Path, first: int) -> list[tuple[str, float, float, bool, str]]:
@@ -272,7 +288,8 @@ async def compare(folder: Path, first: int) -> list[tuple[str, float, float, boo
             await prepared(server.port)
         names = {"durable": durable, "forgetful": forgetful, "river": river}
         rates: dict[str, list[float]] = {name: [] for name in (*names, "batches")}
-        disk, lone = [], []
+        disk: list[float] = []
+        lone: list[float] = []
         for turn in range(TURNS):
             for name, server in names.items():
                 asked = predictions(60_000, f"{name} {turn}")
@@ -283,8 +300,9 @@ async def compare(folder: Path, first: int) -> list[tuple[str, float, float, boo
             done = await load(durable.port, batches(2_000, 100, f"batch {turn}"))
             rates["batches"].append(100 * len(done) / SECONDS)
             await settled(durable.port, f"batch {turn}", len(done), 100)
-            disk += synced(folder)
-            lone += alone(durable.port, predictions(500, f"alone {turn}"))[20:]
+            times = alone(durable.port, predictions(500, f"alone {turn}"), folder)
+            for found, some in zip((lone, disk), times, strict=True):
+                found += some[20:]
             await settled(durable.port, f"alone {turn}", 500)
         rate = {name: float(np.median(found[1:])) for name, found in rates.items()}
     (folder / "large").mkdir()
@@ -370,7 +388,7 @@ def main() -> None:
         serve(given.serve, given.port, given.folder)
         return
     with tempfile.TemporaryDirectory(dir=given.folder, prefix=".serving-") as folder:
-        synced(Path(folder), 1)
+        Disk(Path(folder)).file.close()
         lines = asyncio.run(compare(Path(folder), given.port))
     missed = 0
     for what, measured, target, at_least, note in lines:
