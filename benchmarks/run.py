@@ -70,8 +70,9 @@ def per_row(seconds: float, rows: int) -> str:
 
 
 def replay(stream: streams.Stream, **options: Any) -> Any:
-    """The paper's settings, nothing kept."""
-    return gw.replay(*stream, play="sample", clip=False, keep=(), **options)
+    """The paper's settings, one ridge a group as in the plain loop, nothing kept."""
+    settings: Any = {"learner": gw.learners.Ridge(), "aggregator": gw.aggregators.AdaNormalHedge()}
+    return gw.replay(*stream, **settings, play="sample", clip=False, keep=(), **options)
 
 
 def against_naive(work: str, stream: streams.Stream, rows: int, target: float) -> Measured:
@@ -103,7 +104,7 @@ def probabilities() -> list[Measured]:
     head = stream.head(rows)
     ours, plain = best_of(
         9,
-        lambda: gw.replay(*stream, loss=log, keep=()),
+        lambda: gw.replay(*stream, learner=gw.learners.Logistic(), loss=log, keep=()),
         lambda: naive_logistic(*head),
     )
     ours, plain = ours / len(stream.label), plain / rows
@@ -116,8 +117,8 @@ def probabilities() -> list[Measured]:
 
     declared = [gw.by("colour"), gw.by("shape")]
     mixing = gw.aggregators.Specialists()
-    logistic = gw.Groupwise(declared, loss=log, aggregator=mixing)
-    ridge = gw.Groupwise(declared, aggregator=mixing)
+    logistic = gw.Groupwise(declared, gw.learners.Logistic(), loss=log, aggregator=mixing)
+    ridge = gw.Groupwise(declared, gw.learners.Ridge(), aggregator=mixing)
     one, other = best_of(9, lambda: rounds(logistic), lambda: rounds(ridge))
     return [
         Measured(
@@ -158,7 +159,8 @@ def per_round() -> list[Measured]:
 
     rows, labels = streams.dictionaries(3_000)
     declared = [gw.by("colour"), gw.by("shape")]
-    model = gw.Groupwise(declared, indicators=False, intercept=False)  # river's have none either
+    ridge = gw.learners.Ridge()
+    model = gw.Groupwise(declared, ridge, indicators=False, intercept=False)  # as river's are
     one = [BayesianLinearRegression()]
     three = [BayesianLinearRegression() for _ in range(3)]
 
@@ -198,7 +200,11 @@ def many_groups() -> list[Measured]:
     """The cost of a row with 100,000 groups against one with 100."""
     rows = 100_000
     counts = (100, 100_000)
-    calls = [partial(gw.replay, *streams.many_groups(rows, count), keep=()) for count in counts]
+    ridge = gw.learners.Ridge()
+    calls = [
+        partial(gw.replay, *streams.many_groups(rows, count), learner=ridge, keep=())
+        for count in counts
+    ]
     replays = dict(zip(counts, best_of(10, *calls), strict=True))
     seconds = best_of(5, *map(_streaming_rounds, counts))
     rounds = {count: each / STREAMED for count, each in zip(counts, seconds, strict=True)}
@@ -235,6 +241,7 @@ def _streaming_rounds(groups: int) -> Callable[[], None]:
     numbers = [f"x{i}" for i in range(25)]
     model = gw.Groupwise(
         [gw.by(field) for field in fields],
+        gw.learners.Ridge(),
         features=numbers,
         indicators=False,
         intercept=False,
@@ -417,7 +424,7 @@ def memory_child() -> None:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    kept = gw.replay(features, label, membership, play="sample", clip=False, keep=())
+    kept = replay(streams.Stream(features, label, membership))
     done.set()
     watcher.join()
     print((max(peak[0], _resident()) - before) / 2**20)
