@@ -71,8 +71,10 @@ def per_row(seconds: float, rows: int) -> str:
 
 def replay(stream: streams.Stream, **options: Any) -> Any:
     """The paper's settings, one ridge a group as in the plain loop, nothing kept."""
-    settings: Any = {"learner": gw.learners.Ridge(), "aggregator": gw.aggregators.AdaNormalHedge()}
-    return gw.replay(*stream, **settings, play="sample", clip=False, keep=(), **options)
+    ridge, mixing = gw.learners.Ridge(), gw.aggregators.AdaNormalHedge()
+    return gw.replay(
+        *stream, learner=ridge, aggregator=mixing, play="sample", clip=False, keep=(), **options
+    )
 
 
 def against_naive(work: str, stream: streams.Stream, rows: int, target: float) -> Measured:
@@ -424,7 +426,8 @@ def memory_child() -> None:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    kept = replay(streams.Stream(features, label, membership))
+    stream: Any = features, label, membership
+    kept = replay(stream)
     done.set()
     watcher.join()
     print((max(peak[0], _resident()) - before) / 2**20)
